@@ -60,7 +60,7 @@ build: ## Build the command for release; make deps installs what it needs
 
 # The symbols are in a file of their own, which gdb, perf and addr2line find by the build id.
 .PHONY: install
-install: build ## Install the command below DESTDIR/PREFIX, and its symbols apart
+install: ## Install what make build built below DESTDIR/PREFIX, with its symbols apart
 	.ci/install-binary "$$(swift build $(RELEASE) --show-bin-path)/kedge" "$(DESTDIR)$(PREFIX)"
 
 .PHONY: run
@@ -72,6 +72,7 @@ run: deps build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 test: deps test-deps ## Run every test
 	swift build --build-tests
 	python3 Tests/lint/check_api.py
+	python3 Tests/docs/check_options.py "$$(swift build --show-bin-path)/kedge"
 	# Apart: a process that is being started holds every socket and lock of its parent for a moment.
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --skip KedgeCommandTests
 	Tests/support/swift_test.sh --skip-build $(WIDTH) --filter KedgeCommandTests
@@ -86,6 +87,7 @@ test: deps test-deps ## Run every test
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/hashing/check_hashing.sh
 	Tests/install/check_install.sh
+	$(VENV)/bin/python Tests/terminal/check_terminal.py "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
@@ -156,8 +158,9 @@ bench: build bench-deps ## Measure everything beside peers and floors (BENCH_DIR
 	    --output .build/bench.json $(BENCH_OPTIONS)
 	Tests/bench/compare.py .build/bench.json docs/perf
 
-# No time is judged here, only ratios that fell to less than half of the stored ones, so the binaries are those of the tests: nothing is built twice. Links need
-# root; what cannot run is skipped by the name links only.
+# No time is judged here, only ratios: one that fell to less than half of the stored one fails. So the
+# binaries are those of the tests, and nothing is built twice. Links need root; what cannot run is skipped
+# by the name links only.
 .PHONY: bench-smoke
 bench-smoke: bench-deps ## The same, small, in two minutes: judges answers, memory and ratios
 	swift build --product kedge

@@ -65,7 +65,8 @@ public final class TransferClient: Sendable {
         guard let serverURL = URLText.normalizedBase(configuration.serverURL) else {
             throw TransferError(
                 .usage, operation: "open",
-                explanation: "The server's address is not a URL. \(Self.internationalHostHint)")
+                explanation: "The server's address is not a URL."
+                    + Self.hint(for: configuration.serverURL))
         }
         self.configuration = configuration
         self.serverURL = serverURL
@@ -178,8 +179,11 @@ public final class TransferClient: Sendable {
         return status.id
     }
 
-    private static let internationalHostHint =
-        "A host name with other letters than a to z is written in its ASCII form, xn--."
+    private static func hint(for url: String) -> String {
+        if url.utf8.contains(UInt8(ascii: " ")) { return " A space in it is written %20." }
+        return url.utf8.allSatisfy { $0 < 0x80 }
+            ? "" : " An international host name is written in its ASCII form, xn--."
+    }
 
     /// Turns a URL of the server's own file into its id, for which hash and chunk digests are
     /// known.
@@ -188,8 +192,7 @@ public final class TransferClient: Sendable {
         guard URLText.origin(of: url) != nil else {
             throw TransferError(
                 .usage, operation: "download",
-                explanation:
-                    "Only http and https URLs can be downloaded. \(Self.internationalHostHint)")
+                explanation: "Only http and https URLs can be downloaded." + Self.hint(for: url))
         }
         let prefix = "\(serverURL)/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }

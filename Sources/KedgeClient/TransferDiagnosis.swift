@@ -78,9 +78,9 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
     public var computedSha256: SHA256Digest?
     /// Number of bytes covered by the whole-file hash.
     public var hashedBytes: Int64
-    /// Number of bytes that were read again for that hash, by the run that computed it: none, or
-    /// nearly none, when the chunks came in order.
-    public var readBackBytes: Int64
+    /// Number of bytes that were read again for the hash of the whole file, by the run that
+    /// computed it: none, or nearly none, when the chunks came in order. Nil without that hash.
+    public var readBackBytes: Int64?
     /// Number of times the file changed on the server during this download.
     public var remoteChangeCount: Int?
     /// Time of enqueueing.
@@ -134,7 +134,7 @@ public struct TransferDiagnosis: Sendable, Codable, Hashable {
         expectedSha256 = download?.expectedHash
         computedSha256 = record.fileHash
         hashedBytes = record.hashedByteCount
-        readBackBytes = status.readBackByteCount
+        readBackBytes = record.fileHash == nil ? nil : status.readBackByteCount
         remoteChangeCount = download?.remoteChangeCount
         createdAt = status.createdAt
         updatedAt = status.updatedAt

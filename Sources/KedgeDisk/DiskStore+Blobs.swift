@@ -96,9 +96,17 @@ extension DiskStore {
                 let file = try fileSystem.open(path, .read)
                 return DiskBlobReader(file, byteCount: try file.status().byteCount, store: self)
             } catch  where error.code == .notFound {
-                throw ByteStoreError.notFound
+                throw absence()
             }
         }
+    }
+
+    /// Returns the error for a blob that is not there. Without the directory of all blobs, such as
+    /// that of a missing mount, nothing is known about a single one.
+    private func absence() -> ByteStoreError {
+        let isDirectory = (try? fileSystem.status(of: directory.blobs))?.isDirectory == true
+        return isDirectory
+            ? .notFound : .unavailable("\(directory.blobs) cannot be read as a directory")
     }
 
     package func removeSuperseded(_ blob: SupersededBlob) async throws {

@@ -142,8 +142,9 @@ extension ByteStoreError {
             let text = error.debugDescription
             switch error.code {
             case .noSpace: self = .full(text)
-            case .readOnly, .tooManyOpen, .locked: self = .unavailable(text)
-            case .notFound, .exists, .permission, .io, .other: self = .failed(text)
+            // A refused permission says nothing about the bytes.
+            case .permission, .readOnly, .tooManyOpen, .locked: self = .unavailable(text)
+            case .notFound, .exists, .io, .other: self = .failed(text)
             }
         default: self = .failed("\(error)")
         }

@@ -8,11 +8,18 @@ package final class DurableNames: Sendable {
     /// The sync state of a directory. Syncs run one at a time: the kernel reports a failure once,
     /// so a concurrent call would succeed although nothing was written.
     private final class Directory: Sendable {
+        enum LastSync {
+            /// There was none by this process. One may have failed under an earlier process, and
+            /// the kernel then considers the directory clean, also after a restart of the process.
+            case unknown
+            case succeeded
+            /// The kernel considers the directory clean, although changes are lost: also those of
+            /// callers that have not called for their sync yet.
+            case failed
+        }
+
         struct Syncs {
-            /// True when the last sync by this process succeeded. False before the first one: a
-            /// sync may have failed under an earlier process, and the kernel then considers the
-            /// directory clean, also after a restart of the process.
-            var isTrusted = false
+            var last = LastSync.unknown
             /// Number of the last sync that succeeded; 0 before.
             var lastSuccess = 0
         }
@@ -71,9 +78,9 @@ package final class DurableNames: Sendable {
     /// Makes the names in the directory durable, also after a failed sync of this or an earlier
     /// process. Concurrent calls share a sync that began after all their changes.
     ///
-    /// - Parameter hasChanged: Whether the caller has just added or removed a name there, so that
-    ///   the kernel has something to write. Without a change, a directory whose last sync is
-    ///   unknown or has failed is changed first.
+    /// - Parameter hasChanged: Whether the caller has added or removed a name there since the
+    ///   process began, so that the kernel has something to write at the first sync. Without a
+    ///   change, and always after a failed sync, the directory is changed first.
     package func sync(_ directory: String, hasChanged: Bool = false) throws(FileError) {
         let known = state.withLock { state in
             let known = state.directories[directory] ?? Directory()
@@ -81,23 +88,29 @@ package final class DurableNames: Sendable {
             return known
         }
         let begunBefore = known.begun.withLock { $0 }
-        try known.syncs.withLock { syncs throws(FileError) in
+        try known.syncs.withLock { progress throws(FileError) in
             // A sync that began after this call includes the caller's change.
-            guard syncs.lastSuccess <= begunBefore else { return }
+            guard progress.lastSuccess <= begunBefore else { return }
             let number = known.begun.withLock { begun in
                 begun += 1
                 return begun
             }
-            let wasTrusted = syncs.isTrusted
-            syncs.isTrusted = false
-            if wasTrusted || hasChanged {
+            let hasSomethingToWrite =
+                switch progress.last {
+                case .unknown: hasChanged
+                case .succeeded: true
+                // The failed sync may have taken the caller's change for written.
+                case .failed: false
+                }
+            progress.last = .failed
+            if hasSomethingToWrite {
                 try fileSystem.syncDirectory(directory)
             } else {
                 let scratch = "\(directory)/\(DataDirectory.scratchName)"
                 try fileSystem.syncDirectoryAnew(directory, scratch: scratch)
             }
-            syncs.isTrusted = true
-            syncs.lastSuccess = number
+            progress.last = .succeeded
+            progress.lastSuccess = number
         }
     }
 

@@ -34,7 +34,8 @@ package struct FileError: Error, Sendable, Equatable {
 
     private static func code(of number: Int32) -> Code {
         switch number {
-        case ENOENT: .notFound
+        // ENOTDIR: a parent is a file, so there is nothing at the path either.
+        case ENOENT, ENOTDIR: .notFound
         case EEXIST: .exists
         case ENOSPC, EDQUOT, EFBIG: .noSpace
         case EACCES, EPERM: .permission

@@ -60,7 +60,11 @@ package struct KedgeService: Service {
             group.addTask { [engine] in
                 await table.patrol { await engine.releaseMemory() }
             }
-            try await application(table).run()
+            do {
+                try await application(table).run()
+            } catch let error as IOError where error.errnoCode == EADDRINUSE {
+                throw AddressInUse(host: configuration.host, port: configuration.port)
+            }
             group.cancelAll()
         }
     }

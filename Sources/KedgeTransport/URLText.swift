@@ -7,11 +7,13 @@ package enum URLText {
         return value.addingPercentEncoding(withAllowedCharacters: allowed) ?? ""
     }
 
-    /// Returns scheme, host and port, with default ports made explicit; nil unless http or https.
+    /// Returns scheme, host and port, with default ports made explicit; nil unless http or https,
+    /// and for a URL with spaces or control characters, which no request can name.
     package static func origin(of url: String) -> String? {
-        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
+        guard url.utf8.allSatisfy({ $0 > 0x20 && $0 != 0x7F }),
+            let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
             let host = parts.encodedHost?.lowercased(), !host.isEmpty,
-            scheme == "http" || scheme == "https"
+            scheme == "http" || scheme == "https", (1...65_535).contains(parts.port ?? 80)
         else { return nil }
         return "\(scheme)://\(host):\(parts.port ?? (scheme == "https" ? 443 : 80))"
     }

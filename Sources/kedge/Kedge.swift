@@ -27,6 +27,7 @@ enum Main {
         // A closed reader, as in `kedge … | head`, is no failure.
         signal(SIGPIPE, SIG_IGN)
         do {
+            try requireText()
             var command = try Kedge.parseAsRoot()
             if var asynchronous = command as? any AsyncParsableCommand {
                 try await asynchronous.run()
@@ -36,6 +37,19 @@ enum Main {
             endProcess(ExitStatus.success)
         } catch {
             endProcess(report(error))
+        }
+    }
+
+    /// Refuses arguments that are not UTF-8. As strings they would be repaired, and name other
+    /// files.
+    private static func requireText() throws {
+        for index in 0..<Int(CommandLine.argc) {
+            guard let word = unsafe CommandLine.unsafeArgv[index],
+                unsafe String(validatingCString: word) == nil
+            else { continue }
+            throw CommandFailure(
+                "kedge: argument \(index) is not UTF-8. A file of such a name must be renamed.",
+                exitStatus: ExitStatus.usage)
         }
     }
 

@@ -287,6 +287,15 @@ struct CommandTests {
         #expect(finished.errors == "")
     }
 
+    @Test func `an argument that is not text is refused, and not repaired`() async throws {
+        let script = "exec \"$0\" upload \"$(printf 'a\\377')\""
+        let shell = try fixture.start(
+            program: "/bin/sh", ["-c", script, try Command.path()])
+        let finished = try await fixture.finish(shell)
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.errors.contains("argument 2 is not UTF-8"))
+    }
+
     @Test func `environment variables replace flags`() async throws {
         let sample = try fixture.sample("one", mebibytes: 0, plus: 10)
         let server = try await fixture.serve()

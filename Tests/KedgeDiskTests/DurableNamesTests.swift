@@ -8,9 +8,10 @@ import Testing
 /// R114: the kernel reports a failed sync once, so no two calls may sync a directory at the same
 /// time.
 @Suite(.timeLimit(.minutes(1))) struct DurableNamesTests {
-    @Test func `a directory is synced by one call at a time, and none succeeds beside a failure`()
-        async throws
-    {
+    @Test(arguments: [false, true])
+    func `a directory is synced by one call at a time, and none succeeds beside a failure`(
+        hasChanged: Bool
+    ) async throws {
         let disk = OverlapDisk()
         try disk.makeDirectory("/data")
         try disk.syncDirectory("/")
@@ -25,7 +26,7 @@ import Testing
                         try? await pool.run {
                             let path = "/data/\(round)-\(number)"
                             try disk.open(path, .createNew).close()
-                            try names.sync("/data")
+                            try names.sync("/data", hasChanged: hasChanged)
                             return path
                         }
                     }
@@ -62,6 +63,22 @@ import Testing
         }
         // Without sharing there would be one for each.
         #expect(disk.syncCount - before < 12)
+    }
+
+    /// A failed sync makes the kernel forget changes of others, too, which they sync only later.
+    @Test func `a change before the failed sync of another is not lost`() throws {
+        let disk = OverlapDisk()
+        try disk.makeDirectory("/data")
+        try disk.syncDirectory("/")
+        let names = DurableNames(disk)
+        try disk.open("/data/a", .createNew).close()
+        try disk.open("/data/b", .createNew).close()
+        disk.failSync(after: 0)
+        #expect(throws: FileError.self) { try names.sync("/data", hasChanged: true) }
+        try names.sync("/data", hasChanged: true)
+        #expect(
+            Set(disk.base.image.surviving(.losesAll).paths).isSuperset(of: ["/data/a", "/data/b"]))
+        try names.sync("/data")
     }
 
     @Test func `a directory that has just changed is not changed again before its first sync`()

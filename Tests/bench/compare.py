@@ -94,8 +94,12 @@ def main():
     parser.add_argument("baselines", type=pathlib.Path)
     parser.add_argument("--check", action="store_true")
     parser.add_argument("--store", action="store_true")
-    parser.add_argument("command", nargs="*")
-    options = parser.parse_args()
+    # Split here: argparse before Python 3.13 has its own idea of -- after an option.
+    words, command = sys.argv[1:], []
+    if "--" in words:
+        place = words.index("--")
+        words, command = words[:place], words[place + 1 :]
+    options = parser.parse_args(words)
     report = read(options.report)
     path = options.baselines / f"{report['hashPath']}.json"
     if options.store:
@@ -103,13 +107,13 @@ def main():
         return 0
     baseline = read(path).get(scale(report)) if path.exists() else None
     if not baseline:
-        print(f"no baseline for {scale(report)} with {report['hashPath']}: nothing to compare with")
+        print(f"SKIPPED ratios: no baseline for {scale(report)} with {report['hashPath']}")
         return 0
     print(f"ratios, beside those of {baseline['machine']}, SHA-256 with {report['hashPath']}:")
     for name, ratio in ratios(report).items():
         if name in baseline["ratios"]:
             print(f"  {name:32} {ratio:6.2f}  {baseline['ratios'][name]:6.2f}")
-    low = check(report, baseline["ratios"], options.command) if options.check else {}
+    low = check(report, baseline["ratios"], command) if options.check else {}
     for name, ratio in low.items():
         print(
             f"{name}: {ratio:.2f} at best of {TRIES} tries, stored {baseline['ratios'][name]:.2f}",

@@ -19,7 +19,9 @@ clang -Wall -Werror -O1 -c -I "$root/Sources/CICUStubData/include" \
 # The package manager links so for release too: a build id comes with it.
 swiftc -static-stdlib -use-ld=lld -Xlinker --build-id -Xlinker --no-export-dynamic \
     "$root/Tests/install/foundation_without_icu_data.swift" "$scratch/stub.o" -o "$scratch/program"
-"$scratch/program"
+for zone in UTC Europe/Berlin nonsense; do
+    TZ=$zone LANG=de_DE.UTF-8 "$scratch/program"
+done
 
 "$root/.ci/install-binary" "$scratch/program" "$scratch/usr" >/dev/null
 installed=$scratch/usr/bin/kedge
@@ -29,7 +31,7 @@ size=$(stat --format=%s "$installed")
 ((size < 30000000)) || fail "$size bytes: the data of ICU is in it. Has its name another number now?"
 [[ -z $(nm "$installed" 2>/dev/null) ]] || fail "the installed binary has symbols"
 
-build_id=$(readelf --notes "$installed" | sed -n 's/^ *Build ID: //p')
+build_id=$(LC_ALL=C readelf --notes "$installed" | sed -n 's/^ *Build ID: //p')
 symbols=$scratch/usr/lib/debug/.build-id/${build_id:0:2}/${build_id:2}.debug
 nm "$symbols" | grep icudt76_dat >/dev/null || fail "no symbols in $symbols"
 

@@ -75,14 +75,20 @@ extension NewSession {
                 throw EngineError.tooLarge(maxBytes: configuration.maxFileSize)
             }
         }
-        return try fittingChunkSize(configuration)
+        guard chunkSize ?? 1 > 0 else {
+            throw EngineError(.badRequest, "chunkSize is not positive.")
+        }
+        return fittingChunkSize(for: chunkSize, configuration)
     }
 
     /// Returns the size within the limits that is nearest to the preferred one, rounded to whole
     /// blocks of SHA-256 where the limits allow that. Chunk and file are then hashed together.
-    private func fittingChunkSize(_ configuration: EngineConfiguration) throws -> Int64 {
-        let wish = chunkSize ?? configuration.defaultChunkSize
-        guard wish > 0 else { throw EngineError(.badRequest, "chunkSize is not positive.") }
+    ///
+    /// - Parameter preference: A size above zero; nil for the default.
+    func fittingChunkSize(
+        for preference: Int64?, _ configuration: EngineConfiguration
+    ) -> Int64 {
+        let wish = preference ?? configuration.defaultChunkSize
         let sizes = configuration.chunkSizes
         let preferred = min(max(wish, sizes.lowerBound), sizes.upperBound)
         let largest = fileSize ?? configuration.maxFileSize
@@ -95,9 +101,10 @@ extension NewSession {
         let size =
             doubled > upper && configuration.fits(largest, inChunksOf: upper) ? upper : doubled
         let block = configuration.chunkSizeMultiple
-        let roundedUp = (size + block - 1) / block * block
-        guard roundedUp > upper else { return roundedUp }
-        let roundedDown = size / block * block
+        let roundedDown = size - size % block
+        guard roundedDown < size else { return size }
+        let (roundedUp, overflow) = roundedDown.addingReportingOverflow(block)
+        guard overflow || roundedUp > upper else { return roundedUp }
         let isAllowed =
             roundedDown >= max(sizes.lowerBound, configuration.minStoredChunkSize)
             && configuration.fits(largest, inChunksOf: roundedDown)

@@ -16,9 +16,13 @@ struct SessionService: Sendable {
         try await translating {
             var new = new
             new.fileName = FileName.replacingUnfit(new.fileName)
-            let record = try makeRecord(new, owner: owner)
-            // The old session's writers stop first, because the new session may adopt its bytes.
-            if let adopted = new.adopting { await registry.dropExpired(adopted, owner: owner) }
+            var record = try makeRecord(new, owner: owner)
+            if let adopted = new.adopting {
+                // The old session's writers stop first, because the new session may adopt its
+                // bytes.
+                await registry.dropExpired(adopted, owner: owner)
+                try await takeChunkSize(of: adopted, into: &record, new)
+            }
             let outcome = try await context.metadata.createSession(
                 record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
             switch outcome {
@@ -42,6 +46,18 @@ struct SessionService: Sendable {
                 throw EngineError(.idempotencyConflict)
             }
         }
+    }
+
+    /// Gives a session the chunk size of the one that it adopts, if that is how an earlier version
+    /// rounded the same size. Otherwise the bytes could not be adopted.
+    private func takeChunkSize(
+        of adopted: SessionID, into record: inout SessionRecord, _ new: NewSession
+    ) async throws {
+        let old = try await context.metadata.progress(of: adopted, owner: record.owner)?.record
+        guard let old, old.chunkSize != record.chunkSize,
+            new.fittingChunkSize(for: old.chunkSize, context.configuration) == record.chunkSize
+        else { return }
+        record.chunkSize = old.chunkSize
     }
 
     /// Returns the row of a session that begins now.

@@ -138,8 +138,8 @@ package struct ConfigurationLoader {
             logFormat: try choice(.logFormat, LogFormat.init(rawValue:)), engine: engine,
             maxConnections: try automatic(.maxConnections, in: 1...1_000_000),
             idleTimeout: try seconds(.idleTimeout, atLeast: 1),
-            minBodyBytesPerSecond: try number(.minBodyRate, in: 0...1_000_000_000),
-            minAnswerBytesPerSecond: try number(.minAnswerRate, in: 0...1_000_000_000),
+            minBodyBytesPerSecond: try rate(.minBodyRate),
+            minAnswerBytesPerSecond: try rate(.minAnswerRate),
             trustedProxies: try choice(.trustedProxies, TrustedProxies.init(text:)),
             drainTimeout: try seconds(.drainTimeout, atLeast: 0),
             storageReserve: try bytes(.storageReserve, atLeast: 0),
@@ -188,11 +188,20 @@ package struct ConfigurationLoader {
     private func text(_ key: ConfigurationKey) -> String { values[key] ?? key.defaultValue }
 
     private func bytes(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Int64 {
-        guard let value = WireInteger.parse(text(key)), value >= minimum else {
+        guard let value = Quantity.byteCount(text(key)), value >= minimum else {
             throw ConfigurationError(
-                "\(key.rawValue) must be a whole number of at least \(minimum).")
+                "\(key.rawValue) must be a number of bytes of at least \(minimum), "
+                    + "such as 4194304, 4M or 10GiB.")
         }
         return value
+    }
+
+    private func rate(_ key: ConfigurationKey) throws -> Int {
+        let value = try bytes(key, atLeast: 0)
+        guard value <= 1_000_000_000 else {
+            throw ConfigurationError("\(key.rawValue) must be at most 1000000000.")
+        }
+        return Int(value)
     }
 
     private func number(_ key: ConfigurationKey, in range: ClosedRange<Int>) throws -> Int {
@@ -212,7 +221,11 @@ package struct ConfigurationLoader {
     }
 
     private func seconds(_ key: ConfigurationKey, atLeast minimum: Int64) throws -> Duration {
-        let value = try bytes(key, atLeast: minimum)
+        guard let value = Quantity.seconds(text(key)), value >= minimum else {
+            throw ConfigurationError(
+                "\(key.rawValue) must be a number of seconds of at least \(minimum), "
+                    + "such as 90, 5m, 2h or 7d.")
+        }
         // A hundred years. Larger values would only overflow in arithmetic.
         guard value <= 3_153_600_000 else {
             throw ConfigurationError("\(key.rawValue) must be at most 3153600000 seconds.")

@@ -37,16 +37,18 @@ struct Scrub: AsyncParsableCommand {
             Exit statuses are those of kedge fsck.
             """)
 
-    @Option(help: "Highest number of bytes to read per second (default: no limit).")
-    var rate: Int64?
+    @Option(help: "Highest number of bytes to read per second, or 50M (default: no limit).")
+    var rate: ByteCountArgument?
     @OptionGroup var options: CheckOptions
 
     func validate() throws {
-        guard rate ?? 1 > 0 else { throw ValidationError("--rate must be above 0.") }
+        guard rate?.byteCount ?? 1 > 0 else { throw ValidationError("--rate must be above 0.") }
     }
 
     func run() async throws {
-        try await CheckRun(options: options, hashing: CheckRun.Hashing(bytesPerSecond: rate)).run()
+        try await CheckRun(
+            options: options, hashing: CheckRun.Hashing(bytesPerSecond: rate?.byteCount)
+        ).run()
     }
 }
 

@@ -56,7 +56,11 @@ struct ServerProcess {
             // Ends by itself; `run` below waits for its effect.
             Task { await services.triggerGracefulShutdown() }
         }
-        try await services.run()
+        do {
+            try await services.run()
+        } catch let error as AddressInUse {
+            throw CommandFailure("kedge: \(error)")
+        }
         try await engine.close()
         // Kept to the end: the second signal must work even if a store hangs while it closes.
         withExtendedLifetime(interruption) {}

@@ -5,8 +5,8 @@ internal import Foundation
 enum ColorChoice: String, ExpressibleByArgument, CaseIterable {
     case auto, always, never
 
-    /// Whether text on standard error has colours: on a terminal, unless NO_COLOR is set to anything
-    /// (https://no-color.org).
+    /// Whether text on standard error has colours: on a terminal, unless NO_COLOR is set to
+    /// anything (https://no-color.org).
     var isOn: Bool {
         switch self {
         case .always: true

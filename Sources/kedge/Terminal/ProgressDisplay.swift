@@ -124,7 +124,8 @@ final class ProgressDisplay: Sendable {
             // A complaint contains the same in full.
             case .bars where complaint == nil:
                 let cells = StandardError.columnCount - 1
-                StandardError.write(bar.text(cells: cells, isColored: isColored) + "\n")
+                StandardError.write(
+                    Self.unwrapped(bar.text(cells: cells, isColored: isColored) + "\n"))
             case .lines where complaint == nil: StandardError.write(bar.summary + "\n")
             default: break
             }
@@ -182,8 +183,8 @@ final class ProgressDisplay: Sendable {
         state.shownLines = []
     }
 
-    /// Redraws the bars: of a single file always, of several only those that move, as many as fit on
-    /// the terminal, and the sum below.
+    /// Redraws the bars: of a single file always, of several only those that move, as many as fit
+    /// on the terminal, and the sum below.
     private func redraw(_ state: inout State) {
         let cells = StandardError.columnCount - 1
         let known = state.order.compactMap { state.snapshots[$0] }.filter { !$0.state.isFinal }
@@ -202,10 +203,8 @@ final class ProgressDisplay: Sendable {
             lines.append(state.total.text(known, isWarm: isWarm ?? false, cells: cells))
         }
         guard !lines.isEmpty || !state.shownLines.isEmpty else { return }
-        // Without wrapping meanwhile: some terminals draw characters wider than counted.
         StandardError.write(
-            Self.clear(state.shownLines) + "\u{1B}[?7l" + lines.map { $0 + "\n" }.joined()
-                + "\u{1B}[?7h")
+            Self.clear(state.shownLines) + Self.unwrapped(lines.map { $0 + "\n" }.joined()))
         state.shownLines = lines.map { _ in cells }
     }
 
@@ -225,6 +224,10 @@ final class ProgressDisplay: Sendable {
             StandardError.write(bar.summary + "\n")
         }
     }
+
+    /// Returns the text with wrapping switched off meanwhile (DECAWM): some terminals draw
+    /// characters wider than counted.
+    private static func unwrapped(_ text: String) -> String { "\u{1B}[?7l\(text)\u{1B}[?7h" }
 
     /// Returns the text that removes these lines. A terminal that has become narrower since has
     /// wrapped them, so each takes more rows.

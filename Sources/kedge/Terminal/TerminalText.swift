@@ -4,17 +4,17 @@ internal import Foundation
 /// Text measured in the cells of a terminal, of which an East Asian character takes two and a
 /// combining mark none.
 ///
-/// The widths are those of wcwidth(3) in the locale C.UTF-8, whatever the user's locale. A sequence of
-/// emoji joined to one picture counts as all of them, because many terminals draw them so: text is never
-/// wider than counted.
+/// The widths are those of wcwidth(3) in the locale C.UTF-8, whatever the user's locale. A sequence
+/// of emoji joined to one picture counts as all of them, because many terminals draw them so: text
+/// is never wider than counted.
 enum TerminalText {
     /// Number of cells that the text takes.
     static func width(_ text: String) -> Int {
         withWidths { width in text.unicodeScalars.reduce(0) { $0 + width($1) } }
     }
 
-    /// Returns the longest beginning of the text that fits into the cells, without cutting a character
-    /// from its combining marks.
+    /// Returns the longest beginning of the text that fits into the cells, without cutting a
+    /// character from its combining marks.
     static func prefix(_ text: String, cells: Int) -> String {
         withWidths { width in
             var result = ""
@@ -43,8 +43,10 @@ enum TerminalText {
         return body { scalar in
             // Tables of older systems lack new characters, and all but ASCII without a locale.
             let cells = scalar.isASCII ? 1 : Int(wcwidth(wchar_t(scalar.value)))
-            // The selector of emoji presentation widens some characters.
+            // Terminals differ: the selector of emoji presentation widens some characters, and a
+            // letter of a flag may take as much as the flag.
             if scalar == "\u{FE0F}" { return 1 }
+            if (0x1F1E6...0x1F1FF).contains(scalar.value) { return 2 }
             return cells < 0 ? 2 : cells
         }
     }

@@ -37,10 +37,10 @@ struct TransferBar {
     /// Text in place of `done`.
     var ending: String?
 
-    /// Returns the line in at most this many cells. Where there is not enough room, the bar goes first,
-    /// then the size; rate and remaining time stay.
+    /// Returns the line in at most this many cells. Where there is not enough room, the bar goes
+    /// first, then the size; rate and remaining time stay.
     func text(cells: Int, isColored: Bool) -> String {
-        let nameCells = max(12, cells / 4)
+        let nameCells = max(10, cells / 4)
         let head =
             TerminalText.fitted(printable(snapshot.name), to: nameCells) + " "
             + Self.percent(snapshot)

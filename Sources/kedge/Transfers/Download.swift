@@ -27,11 +27,12 @@ struct Download: AsyncParsableCommand {
     var resumeUnverified = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @Option(
+        name: .customLong("give-back-below"),
         help: """
             Free bytes at the destination below which a full disk removes the temporary file, and \
             the download restarts; 0 for never.
             """)
-    var closeBelow: Int64 = 0
+    var criticalFree = ByteCountArgument(0)
     @OptionGroup var connections: Connections
     @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
@@ -44,13 +45,15 @@ struct Download: AsyncParsableCommand {
             throw ValidationError(
                 "--check-container must be off or warn for a download.")
         }
-        guard closeBelow >= 0 else { throw ValidationError("--give-back-below must be 0 or more.") }
+        guard criticalFree.byteCount >= 0 else {
+            throw ValidationError("--give-back-below must be 0 or more.")
+        }
     }
 
     func run() async throws {
         let isURL = source.contains("://")
         let client = try await options.makeClient(needsServer: !isURL) {
-            $0.criticalFreeByteCount = closeBelow
+            $0.criticalFreeByteCount = criticalFree.byteCount
             connections.apply(to: &$0)
             waiting.apply(to: &$0)
         }

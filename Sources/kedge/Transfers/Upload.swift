@@ -27,7 +27,7 @@ struct Upload: AsyncParsableCommand {
     @Argument(help: "Files to upload; each is a separate transfer.", completion: .file())
     var files: [String]
     @Option(help: "Media type to store with the files.") var mimeType: String?
-    @Option(help: "Chunk size to request, in bytes.") var chunkSize: Int64?
+    @Option(help: "Chunk size to request: bytes, or 8M.") var chunkSize: ByteCountArgument?
     @Option(help: "Upload protocol.") var dialect = UploadProtocolArgument(.native)
     @Option(help: "Upload session to resume; for one file.") var session: String?
     @Option(help: "Files to upload at the same time.") var parallel = 2
@@ -45,7 +45,9 @@ struct Upload: AsyncParsableCommand {
         guard session == nil || (files.count == 1 && dialect.value == .native) else {
             throw ValidationError("--session needs exactly one file and the native --dialect.")
         }
-        guard chunkSize ?? 1 > 0 else { throw ValidationError("--chunk-size must be above 0.") }
+        guard chunkSize?.byteCount ?? 1 > 0 else {
+            throw ValidationError("--chunk-size must be above 0.")
+        }
     }
 
     func run() async throws {
@@ -56,11 +58,11 @@ struct Upload: AsyncParsableCommand {
             waiting.apply(to: &$0)
         }
         let uploadOptions = UploadOptions(
-            mimeType: mimeType, chunkSize: chunkSize,
+            mimeType: mimeType, chunkSize: chunkSize?.byteCount,
             uploadProtocol: dialect.value, sessionID: session)
         // The server reports itself whether a session named by the user is finished.
         let again = again || session != nil
-        let (files, checking, wish, wait) = (files, checkContainer, chunkSize, waiting)
+        let (files, checking, wish, wait) = (files, checkContainer, chunkSize?.byteCount, waiting)
         let run = TransferRun(client: client, options: options) { snapshot, display in
             guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
                 used != wish

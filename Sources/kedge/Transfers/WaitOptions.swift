@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import KedgeClient
+internal import KedgeModel
 
 /// Limits of waiting and retries of a transfer.
 struct WaitOptions: ParsableArguments {
@@ -8,7 +9,7 @@ struct WaitOptions: ParsableArguments {
 
     @Option(
         help: ArgumentHelp(
-            "How long to wait for an unavailable server: 90, 5m, 2h or forever.",
+            "How long to wait for an unavailable server: 90, 5m, 2h, 7d or forever.",
             discussion: "By default: 60 seconds for a server that has never answered, and forever "
                 + "for others."))
     var maxWait: WaitArgument?
@@ -30,7 +31,8 @@ struct WaitOptions: ParsableArguments {
 
 /// A waiting time as typed: a number of seconds, or one with a unit.
 struct WaitArgument: ExpressibleByArgument {
-    private static let secondsOfUnits: [Character: Int64] = ["s": 1, "m": 60, "h": 3600]
+    /// More than a hundred years. Larger values would only overflow in arithmetic.
+    private static let maxSeconds: Int64 = 3_600_000_000
 
     /// Nil for no limit.
     let duration: Duration?
@@ -40,10 +42,8 @@ struct WaitArgument: ExpressibleByArgument {
             duration = nil
             return
         }
-        let unit = argument.last.flatMap { Self.secondsOfUnits[$0] }
-        guard let number = Int64(unit == nil ? argument : String(argument.dropLast())),
-            (0...1_000_000).contains(number)
+        guard let seconds = Quantity.seconds(argument), (0...Self.maxSeconds).contains(seconds)
         else { return nil }
-        duration = .seconds(number * (unit ?? 1))
+        duration = .seconds(seconds)
     }
 }

@@ -45,6 +45,23 @@ import Testing
         #expect(try await node.content(of: first) == content)
     }
 
+    /// Files are intact, and may be back in a moment: a wrong mount, or rights that are repaired.
+    @Test func `a directory of blobs that is away damages no file`() async throws {
+        let node = try await fixture.start()
+        let file = try await node.file(content)
+        let (blobs, aside) = ("\(fixture.dataPath)/blobs", "\(fixture.dataPath)/aside")
+        let files = POSIXFileSystem()
+        try files.rename(blobs, to: aside)
+        try await node.scrubAll()
+        await #expect(throws: EngineError(.unavailable)) { try await node.content(of: file) }
+        try files.open(blobs, .createNew).close()
+        try await node.scrubAll()
+        #expect(try files.remove(blobs))
+        try files.rename(aside, to: blobs)
+        #expect(node.engine.scrubbed.damagedCount == 0)
+        #expect(try await node.content(of: file) == content)
+    }
+
     @Test func `an earlier copy comes back when the later one is damaged`() async throws {
         let node = try await fixture.start()
         let first = try await node.file(content)

@@ -60,6 +60,19 @@ import Testing
         #expect(try await node.content(of: try await node.finish(new)) == new.content)
     }
 
+    @Test func `a session of an earlier version is adopted with its chunk size`() async throws {
+        let node = try await fixture.start()
+        let old = try await expired(on: node)
+        try await node.kill()
+        let later = try await fixture.start { $0.chunkSizeMultiple = 64 }
+        let rounded = try await later.status(of: try await later.begin(old.content))
+        #expect(rounded.chunkSize == 1024)
+        let new = try await later.begin(old.content, adopting: old.id)
+        let status = try await later.status(of: new)
+        #expect(status.chunkSize == 1000)
+        #expect(status.receivedChunks == [0, 2])
+    }
+
     @Test func `after the grace a new session starts empty`() async throws {
         let node = try await fixture.start()
         let old = try await expired(on: node)

@@ -52,8 +52,15 @@ final class EngineEnvironment: Sendable {
     /// Opens the environment's stores, recovers, and starts an engine over them. A call after
     /// ``Node/kill()`` is a restart.
     ///
-    /// - Parameter timer: The environment's when nil.
-    func start(timer: (any Clock<Duration>)? = nil) async throws -> Node {
+    /// - Parameters:
+    ///   - timer: The environment's when nil.
+    ///   - configure: Changes the configuration for this process.
+    func start(
+        timer: (any Clock<Duration>)? = nil,
+        _ configure: (inout EngineConfiguration) -> Void = { _ in }
+    ) async throws -> Node {
+        var configuration = configuration
+        configure(&configuration)
         let bytes = try await DiskStore.open(
             dataPath, pool: pool, fileSystem: disk, reserveByteCount: 0)
         let database = try await SQLiteStore.open(

@@ -214,6 +214,19 @@ struct ConfigurationTests {
         var values: [String]
     }
 
+    @Test func `sizes and times take units`() async throws {
+        let loader = try await load(flags: [
+            .maxFileSize: "10GiB", .maxChunkSize: "32M", .minBodyRate: "2k",
+            .sessionLifetime: "3d", .idleTimeout: "5m",
+        ])
+        let configuration = try loader.configuration()
+        #expect(configuration.engine.maxFileSize == 10 << 30)
+        #expect(configuration.engine.chunkSizes.upperBound == 32 << 20)
+        #expect(configuration.minBodyBytesPerSecond == 2048)
+        #expect(configuration.engine.sessionLifetime == .seconds(259_200))
+        #expect(configuration.idleTimeout == .seconds(300))
+    }
+
     @Test(arguments: [
         Mistake(key: .port, values: ["", "-1", "65536", "x", "1e3", "+80", " 80", "٨٠"]),
         Mistake(
@@ -228,17 +241,17 @@ struct ConfigurationTests {
             ]),
         Mistake(key: .interim, values: ["", "Auto", "on", "off"]),
         Mistake(key: .corsOrigins, values: ["app.example", "https://app.example/", "*, *"]),
-        Mistake(key: .maxFileSize, values: ["0", "-1", "1G", "9223372036854775808"]),
+        Mistake(key: .maxFileSize, values: ["0", "-1", "1X", "9223372036854775808"]),
         Mistake(key: .minChunkSize, values: ["0", "67108865"]),
         Mistake(key: .maxChunkSize, values: ["0", "1"]),
         Mistake(key: .defaultChunkSize, values: ["0", "262143", "67108865"]),
         Mistake(key: .maxConcurrentWrites, values: ["0", "10001"]),
         Mistake(key: .maxConnections, values: ["0", "1000001", "", "many"]),
         Mistake(key: .maxOpenSessions, values: ["0", "-1", "100000001"]),
-        Mistake(key: .emptySessionLifetime, values: ["0", "1h"]),
+        Mistake(key: .emptySessionLifetime, values: ["0", "1M"]),
         Mistake(key: .storageAllow, values: ["all", "shared,"]),
         Mistake(key: .sessionLifetime, values: ["0", "3153600001", "9223372036854775807"]),
-        Mistake(key: .sessionGrace, values: ["-1", "1h"]),
+        Mistake(key: .sessionGrace, values: ["-1", "1w"]),
         Mistake(key: .idleTimeout, values: ["0", "1.5"]),
         Mistake(key: .minBodyRate, values: ["-1", "1000000001"]),
         Mistake(key: .drainTimeout, values: ["-1"]),

@@ -97,6 +97,19 @@ import Testing
         }
     }
 
+    @Test func `the largest chunk size is no reason to stop`() async throws {
+        let fixture = try await ServerEnvironment {
+            $0.engine.chunkSizes = 1...Int64.max
+            $0.engine.chunkSizeMultiple = 64
+        }
+        try await fixture.withServer { server in
+            let session: CreateSessionResponse = try await server.ask(
+                .createSession(CreateSessionRequest(fileName: "a", fileSize: 1, chunkSize: .max))
+            ).decoded()
+            #expect(session.chunkSize == Int64.max / 64 * 64)
+        }
+    }
+
     @Test(arguments: [Int64.min, -1, 0])
     func `a chunk size that is not above zero is refused`(chunkSize: Int64) async throws {
         let fixture = try await ServerEnvironment { $0.engine.chunkSizes = 1000...1_000_000 }

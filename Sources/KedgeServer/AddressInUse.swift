@@ -1,0 +1,7 @@
+/// Another process listens on the service's address.
+package struct AddressInUse: Error, CustomStringConvertible {
+    package let host: String
+    package let port: Int
+
+    package var description: String { "\(host):\(port) is in use; choose another with --port." }
+}
