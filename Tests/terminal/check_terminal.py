@@ -120,6 +120,14 @@ class Terminal:
             self.frames.append([line.rstrip() for line in self.screen.display])
         return True
 
+    def shows(self, text, within):
+        """Waits until a line on the screen has the text; returns whether one had."""
+        end = time.monotonic() + within
+        while time.monotonic() < end and self.watch(0.3):
+            if any(text in line for line in self.screen.display):
+                return True
+        return False
+
     def end(self, seconds=60):
         """Waits for the end and returns the exit status."""
         expect(not self.watch(seconds), "the command ends")
@@ -208,8 +216,7 @@ def check_stall_and_resume(trial):
     terminal = trial.start(paths, 80, link.port)
     terminal.watch(2)
     link.is_stopped = True
-    terminal.watch(14)
-    expect(any("stalled" in line for line in terminal.screen.display), "a stall is shown")
+    expect(terminal.shows("stalled", within=40), "a stall is shown")
     link.is_stopped = False
     terminal.watch(1)
     terminal.interrupt()
