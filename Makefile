@@ -158,7 +158,7 @@ bench: build bench-deps ## Measure everything beside peers and floors (BENCH_DIR
 	    --output .build/bench.json $(BENCH_OPTIONS)
 	Tests/bench/compare.py .build/bench.json docs/perf
 
-# No time is judged here, only ratios: one that fell to less than half of the stored one fails. So the
+# No time is judged here, only ratios: one that fell below two fifths of the stored one fails. So the
 # binaries are those of the tests, and nothing is built twice. Links need root; what cannot run is skipped
 # by the name links only.
 .PHONY: bench-smoke
