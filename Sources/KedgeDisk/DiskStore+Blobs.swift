@@ -1,3 +1,4 @@
+internal import Glibc
 package import KedgeEngine
 internal import KedgeFiles
 package import KedgeModel
@@ -95,15 +96,18 @@ extension DiskStore {
             do throws(FileError) {
                 let file = try fileSystem.open(path, .read)
                 return DiskBlobReader(file, byteCount: try file.status().byteCount, store: self)
-            } catch  where error.code == .notFound {
-                throw absence()
+            } catch {
+                throw failure(ofOpening: error)
             }
         }
     }
 
-    /// Returns the error for a blob that is not there. Without the directory of all blobs, such as
-    /// that of a missing mount, nothing is known about a single one.
-    private func absence() -> ByteStoreError {
+    /// Returns the error for a blob that cannot be opened. Without the directory of all blobs
+    /// nothing is known about a single one.
+    private func failure(ofOpening error: FileError) -> ByteStoreError {
+        guard error.code == .notFound || error.number == ENOTDIR else {
+            return ByteStoreError(error)
+        }
         let isDirectory = (try? fileSystem.status(of: directory.blobs))?.isDirectory == true
         return isDirectory
             ? .notFound : .unavailable("\(directory.blobs) cannot be read as a directory")

@@ -34,8 +34,7 @@ package struct FileError: Error, Sendable, Equatable {
 
     private static func code(of number: Int32) -> Code {
         switch number {
-        // ENOTDIR: a parent is a file, so there is nothing at the path either.
-        case ENOENT, ENOTDIR: .notFound
+        case ENOENT: .notFound
         case EEXIST: .exists
         case ENOSPC, EDQUOT, EFBIG: .noSpace
         case EACCES, EPERM: .permission

@@ -1,10 +1,10 @@
 /// Sizes and times as people write them: a number, and a unit if they like.
 package enum Quantity {
-    private static let bytesOfUnits: [String: Double] = [
+    private static let bytesOfUnits: [String: Int64] = [
         "": 1, "b": 1,
-        "k": 0x1p10, "m": 0x1p20, "g": 0x1p30, "t": 0x1p40,
-        "kib": 0x1p10, "mib": 0x1p20, "gib": 0x1p30, "tib": 0x1p40,
-        "kb": 1e3, "mb": 1e6, "gb": 1e9, "tb": 1e12,
+        "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40,
+        "kib": 1 << 10, "mib": 1 << 20, "gib": 1 << 30, "tib": 1 << 40,
+        "kb": 1000, "mb": 1_000_000, "gb": 1_000_000_000, "tb": 1_000_000_000_000,
     ]
     private static let secondsOfUnits: [String: Int64] = [
         "": 1, "s": 1, "m": 60, "h": 3600, "d": 86_400,
@@ -17,12 +17,21 @@ package enum Quantity {
     ///
     /// - Returns: Nil for other text, and for a size that is no whole number of bytes or too large.
     package static func byteCount(_ text: String) -> Int64? {
-        // Exact beyond the 53 bits of a Double.
         if let plain = WireInteger.parse(text) { return plain }
-        guard let (number, unit) = split(text), let factor = bytesOfUnits[unit.lowercased()],
-            let value = Double(number)
-        else { return nil }
-        return Int64(exactly: value * factor)
+        guard let (number, unit) = split(text), let factor = bytesOfUnits[unit.lowercased()] else {
+            return nil
+        }
+        // Whole numbers throughout: 4.1GB is exactly 4,100,000,000 bytes.
+        let parts = number.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count <= 2, let digits = WireInteger.parse(parts.joined()) else { return nil }
+        let (product, overflow) = digits.multipliedReportingOverflow(by: factor)
+        guard !overflow else { return nil }
+        var byteCount = product
+        for _ in 0..<(parts.count == 2 ? parts[1].count : 0) {
+            guard byteCount % 10 == 0 else { return nil }
+            byteCount /= 10
+        }
+        return byteCount
     }
 
     /// Returns the seconds of a time such as `90`, `90s`, `5m`, `2h` or `7d`.

@@ -8,7 +8,8 @@ import Testing
             ("4M", 4_194_304), ("4m", 4_194_304), ("4MiB", 4_194_304), ("4 mib", 4_194_304),
             ("4MB", 4_000_000), ("1.5K", 1536), ("10GiB", 10_737_418_240),
             ("2T", 2_199_023_255_552),
-            ("7B", 7), ("1kB", 1000),
+            ("4.1GB", 4_100_000_000), ("16.4GB", 16_400_000_000), ("0.5K", 512), ("7B", 7),
+            ("1kB", 1000),
         ] as [(String, Int64)])
     func `a size is a number with a unit or without`(text: String, byteCount: Int64) {
         #expect(Quantity.byteCount(text) == byteCount)

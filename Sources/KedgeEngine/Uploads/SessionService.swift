@@ -55,6 +55,7 @@ struct SessionService: Sendable {
     ) async throws {
         let old = try await context.metadata.progress(of: adopted, owner: record.owner)?.record
         guard let old, old.chunkSize != record.chunkSize,
+            abs(old.chunkSize - record.chunkSize) < context.configuration.chunkSizeMultiple,
             new.fittingChunkSize(for: old.chunkSize, context.configuration) == record.chunkSize
         else { return }
         record.chunkSize = old.chunkSize

@@ -25,6 +25,8 @@ final class ProgressDisplay: Sendable {
         var snapshots: [TransferID: TransferSnapshot] = [:]
         var pasts: [TransferID: TransferBar.Past] = [:]
         var total = TotalLine(fileCount: 1)
+        /// Sizes of files by the names of the command, where known.
+        var byteCounts: [String: Int64] = [:]
         var firstMoved: ContinuousClock.Instant?
         /// The cells of each line on the terminal that is redrawn.
         var shownLines: [Int] = []
@@ -62,11 +64,17 @@ final class ProgressDisplay: Sendable {
     /// Sets what the sum of all files counts up to.
     ///
     /// - Parameter byteCounts: Size of each file; nil where it is not known yet.
-    func expect(_ byteCounts: [Int64?]) {
+    func expect(_ names: [String], _ byteCounts: [Int64?]) {
         state.withLock { state in
+            for case (let name, let byteCount?) in zip(names, byteCounts) {
+                state.byteCounts[name] = byteCount
+            }
             state.total.fileCount = byteCounts.count
             state.total.totalByteCount = byteCounts.reduce(0) { sum, next in
-                sum.flatMap { sum in next.map { sum + $0 } }
+                guard let sum, let next else { return nil }
+                // Sparse files may be so large that their sum is no number.
+                let (total, overflow) = sum.addingReportingOverflow(next)
+                return overflow ? nil : total
             }
         }
     }
@@ -134,9 +142,13 @@ final class ProgressDisplay: Sendable {
     }
 
     /// Shows that a file was refused before it became a transfer.
-    func refuse(output: String?, complaint: String) {
+    ///
+    /// - Parameter name: The name that was expected.
+    func refuse(_ name: String, output: String?, complaint: String) {
         state.withLock { state in
             state.total.failedCount += 1
+            let byteCount = state.byteCounts[name] ?? 0
+            state.total.totalByteCount = state.total.totalByteCount.map { max(0, $0 - byteCount) }
             clearBars(&state)
             show(output: output, complaint: complaint, &state)
         }
@@ -261,7 +273,8 @@ extension ProgressDisplay.State {
 extension TotalLine {
     /// Counts a file that has ended.
     fileprivate mutating func count(_ snapshot: TransferSnapshot) {
-        let byteCount = snapshot.totalBytes ?? snapshot.bytesTransferred
+        // Bytes of a failed file that did not move count in no rate, so it ends as it is.
+        let byteCount = snapshot.bytesTransferred
         switch snapshot.state {
         case .completed:
             completedCount += 1
@@ -270,6 +283,9 @@ extension TotalLine {
         case .failed, .canceled:
             failedCount += 1
             endedByteCount += byteCount
+            totalByteCount = totalByteCount.map {
+                max(0, $0 - (snapshot.totalBytes ?? byteCount) + byteCount)
+            }
         case .queued, .paused, .uploading, .downloading: break
         }
     }

@@ -33,7 +33,7 @@ struct TransferRun {
         let display = ProgressDisplay(
             isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose,
             isColored: options.color.isOn)
-        display.expect(byteCounts ?? names.map { _ in nil })
+        display.expect(names, byteCounts ?? names.map { _ in nil })
         let client = client
         // Both are awaited below. A signal cancels the first; its end cancels the second.
         let work = Task { await runAll(names, begin, display) }
@@ -135,7 +135,7 @@ struct TransferRun {
                 name: URLSecrets.hidden(in: name), errorCode: error.code,
                 message: error.explanation ?? error.code.facts.sentence)
             display.refuse(
-                output: options.json ? JSONLine.encode(line) : nil,
+                name, output: options.json ? JSONLine.encode(line) : nil,
                 complaint: "kedge: \(printable(name)): \(message)")
         case .stopped:
             break

@@ -88,7 +88,8 @@ struct Upload: AsyncParsableCommand {
     /// Returns the size of the file; nil if it cannot be read, which its transfer reports.
     private static func byteCount(_ path: String) -> Int64? {
         var facts = stat()
-        return stat(path, &facts) == 0 ? Int64(facts.st_size) : nil
+        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
+        return Int64(facts.st_size)
     }
 
     /// Returns the finished upload of the file, if any. Waits for an unreachable server, as a

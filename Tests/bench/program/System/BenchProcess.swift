@@ -67,13 +67,13 @@ final class BenchProcess: Sendable {
 
     /// Asks the program to end, and waits for it.
     ///
-    /// - Parameter exitStatus: The status of such a program that was asked to end.
+    /// - Parameter exitStatuses: The statuses of such a program that was asked to end.
     /// - Throws: ``BenchFailure`` when it takes too long or ends otherwise.
-    func stop(exitStatus: Int32 = 0) throws {
+    func stop(exitStatuses: Set<Int32> = [0]) throws {
         if outcome == nil { kill(id, SIGTERM) }
         let outcome = try wait(limit: 60)
         // The exit status is the second byte; the first is the signal of a process that was killed.
-        guard outcome.status == exitStatus << 8 else {
+        guard outcome.status & 0xFF == 0, exitStatuses.contains(outcome.status >> 8) else {
             throw BenchFailure("\(name) ended with status \(outcome.status)")
         }
     }
