@@ -108,6 +108,7 @@ extension DiskStore {
         guard error.code == .notFound || error.number == ENOTDIR else {
             return ByteStoreError(error)
         }
+        // A directory that cannot be looked at is as good as none.
         let isDirectory = (try? fileSystem.status(of: directory.blobs))?.isDirectory == true
         return isDirectory
             ? .notFound : .unavailable("\(directory.blobs) cannot be read as a directory")

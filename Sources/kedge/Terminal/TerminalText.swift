@@ -4,9 +4,9 @@ internal import Foundation
 /// Text measured in the cells of a terminal, of which an East Asian character takes two and a
 /// combining mark none.
 ///
-/// The widths are those of wcwidth(3) in the locale C.UTF-8, whatever the user's locale. A sequence
-/// of emoji joined to one picture counts as all of them, because many terminals draw them so: text
-/// is never wider than counted.
+/// The widths are those of wcwidth(3) in the locale C.UTF-8, whatever the user's locale. Emoji that
+/// are joined to one picture count one by one, because many terminals draw them one by one. So a
+/// terminal never draws text wider than it counts here.
 enum TerminalText {
     /// Number of cells that the text takes.
     static func width(_ text: String) -> Int {
@@ -51,6 +51,6 @@ enum TerminalText {
         }
     }
 
-    /// Never freed: used as long as the process lives.
+    /// Safe to share: made once, never changed, and used as long as the process lives.
     private nonisolated(unsafe) static let unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
 }
