@@ -32,9 +32,9 @@ CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
 # What `make` allows to be skipped: tests that take minutes are part of `make torture`, no package of Debian
-# brings kubectl, and no processor has all instructions for hashing. Everything else that cannot run is a
-# failure; see Tests/support/skip.sh.
-export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8)
+# brings kubectl, no processor has all instructions for hashing, and ratios are not stored for all kinds.
+# Everything else that cannot run is a failure; see Tests/support/skip.sh.
+export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8 ratios)
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.

@@ -18,6 +18,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "support"))
+
+from skipping import skipped  # noqa: E402
+
 # A ratio below this share of the stored one is a regression. Two runs on a shared machine differ by a
 # third; so much less is no accident when it happens three times.
 SHARE = 0.4
@@ -107,7 +111,10 @@ def main():
         return 0
     baseline = read(path).get(scale(report)) if path.exists() else None
     if not baseline:
-        print(f"SKIPPED ratios: no baseline for {scale(report)} with {report['hashPath']}")
+        reason = f"no stored ones for {scale(report)} with {report['hashPath']}"
+        if options.check:
+            return skipped("ratios", reason)
+        print(f"ratios: {reason}")
         return 0
     print(f"ratios, beside those of {baseline['machine']}, SHA-256 with {report['hashPath']}:")
     for name, ratio in ratios(report).items():
