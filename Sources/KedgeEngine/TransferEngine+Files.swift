@@ -38,6 +38,14 @@ extension TransferEngine {
             of: owner, after: cursor, limit: limit, onlyDamaged: onlyDamaged)
     }
 
+    /// Returns files of an owner whose path has the prefix, by path; of several with the same path
+    /// the newest first.
+    package func files(
+        of owner: OwnerID, under prefix: PathPrefix, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await fileService.files(of: owner, under: prefix, after: cursor, limit: limit)
+    }
+
     /// Returns the digests of a file's chunks in order.
     package func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
         try await fileService.chunkDigests(of: record)

@@ -18,6 +18,13 @@ extension TransferEngine {
         try await sessions.status(of: id, owner: owner, withDigests: withDigests)
     }
 
+    /// Returns sessions of an owner that are open or finalizing, newest first.
+    package func unfinishedSessions(
+        of owner: OwnerID, after cursor: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try await sessions.unfinished(of: owner, after: cursor, limit: limit)
+    }
+
     /// Cancels a session: stops its writers and removes its bytes. Idempotent.
     ///
     /// - Throws: `SESSION_CLOSED` when it is completed: delete the file instead.

@@ -29,6 +29,33 @@ extension SQLiteStore {
         }
     }
 
+    package func files(
+        of owner: OwnerID, under prefix: PathPrefix, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await commits.read { db in
+            let start = cursor ?? FileCursor.beforeAll
+            var files: [FileRecord] = []
+            for range in prefix.ranges where files.count < limit {
+                // Both conditions on the lower end are needed: the first one uses the index.
+                files += try db.rows(
+                    """
+                    SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                    WHERE file.owner = ?1 AND file.deleted_at IS NULL
+                        AND file.path >= max(?2, ?4) AND (?3 IS NULL OR file.path < ?3)
+                        AND (file.path > ?4 OR (file.created_at, file.id) < (?5, ?6))
+                    ORDER BY file.path, file.created_at DESC, file.id DESC LIMIT ?7
+                    """,
+                    [
+                        owner.text, range.lower, range.upper, start.path ?? "",
+                        start.createdAt.millisecondsSinceEpoch, start.id.text,
+                        limit - files.count,
+                    ]
+                ).map { try FileRecord($0) }
+            }
+            return files
+        }
+    }
+
     package func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
         try await commits.read { db in
             var digests: [SHA256Digest] = []
@@ -90,7 +117,7 @@ extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
         file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
-        blob_scrub.damaged_at
+        blob_scrub.damaged_at, file.path
         """
     static let source = """
         file LEFT JOIN blob ON blob.sha256 = file.sha256 \
@@ -109,6 +136,6 @@ extension FileRecord {
             deletedAt: (row["deleted_at"] as Int64?)
                 .map { Timestamp(millisecondsSinceEpoch: $0) }, location: row["location"],
             damagedAt: (row["damaged_at"] as Int64?)
-                .map { Timestamp(millisecondsSinceEpoch: $0) })
+                .map { Timestamp(millisecondsSinceEpoch: $0) }, path: row["path"])
     }
 }

@@ -80,11 +80,11 @@ extension Database {
             """
             INSERT INTO file (
                 id, owner, session_id, session, file_name, mime_type, byte_count, sha256,
-                chunk_size, created_at)
+                chunk_size, created_at, path)
             SELECT file_id, owner, id, number, file_name, mime_type, file_size, final_sha256,
-                chunk_size, ?
+                chunk_size, ?, ?
             FROM session WHERE number = ?
-            """, [now.millisecondsSinceEpoch, session.number])
+            """, [now.millisecondsSinceEpoch, session.record.path, session.number])
         try run(
             """
             UPDATE session SET state = 'completed', staging_key = NULL, staging_state = NULL,

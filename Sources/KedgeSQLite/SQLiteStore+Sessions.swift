@@ -51,6 +51,31 @@ extension SQLiteStore {
         }
     }
 
+    package func unfinishedSessions(
+        of owner: OwnerID, after cursor: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try await commits.read { db in
+            let start = cursor ?? SessionCursor.beforeAll
+            return try db.rows(
+                """
+                SELECT \(SessionRow.columns),
+                    (SELECT total(byte_count) FROM chunk WHERE chunk.session = session.number)
+                    + (SELECT total(byte_count) FROM partial_chunk
+                        WHERE partial_chunk.session = session.number) AS received
+                FROM session
+                WHERE session.owner = ? AND session.state IN ('open', 'finalizing')
+                    AND (session.created_at, session.id) < (?, ?)
+                ORDER BY session.created_at DESC, session.id DESC LIMIT ?
+                """,
+                [owner.text, start.createdAt.millisecondsSinceEpoch, start.id.text, limit]
+            ).map { row in
+                UnfinishedUpload(
+                    record: try SessionRow(row).record,
+                    receivedByteCount: Int64(row["received"] as Double))
+            }
+        }
+    }
+
     package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
         try await commits.write { db in
             let session = try db.knownSession(id)

@@ -96,6 +96,15 @@ final class FileService: Sendable {
         }
     }
 
+    /// Returns files of an owner whose path has the prefix, by path.
+    func files(
+        of owner: OwnerID, under prefix: PathPrefix, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await translating {
+            try await rows.files(of: owner, under: prefix, after: cursor, limit: limit)
+        }
+    }
+
     /// Returns the digests of a file's chunks in order.
     func chunkDigests(of record: FileRecord) async throws -> [SHA256Digest] {
         try await translating {

@@ -94,6 +94,9 @@ package struct SessionRecord: Hashable, Sendable {
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
 
+    /// The path that the client stored in the metadata, by which its file is listed; nil for none.
+    package var path: String? { metadata[FilePath.metadataKey].flatMap { $0.isEmpty ? nil : $0 } }
+
     /// True when the new session can adopt this session's bytes, if they still exist: this session
     /// is past its expiry, and the declared digests do not differ. One rule for all stores.
     package func isAdoptable(by new: SessionRecord) -> Bool {
@@ -195,11 +198,14 @@ package struct FileRecord: Hashable, Sendable {
     package var location: String?
     /// The time since which its bytes are known to be damaged; nil while they are not.
     package var damagedAt: Timestamp?
+    /// The uploader's path of the file; see ``SessionRecord/path``.
+    package var path: String?
 
     package init(
         id: FileID, owner: OwnerID, sessionID: SessionID, fileName: String, mimeType: String?,
         byteCount: Int64, digest: SHA256Digest, chunkSize: Int64, createdAt: Timestamp,
-        deletedAt: Timestamp? = nil, location: String? = nil, damagedAt: Timestamp? = nil
+        deletedAt: Timestamp? = nil, location: String? = nil, damagedAt: Timestamp? = nil,
+        path: String? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -213,6 +219,7 @@ package struct FileRecord: Hashable, Sendable {
         self.deletedAt = deletedAt
         self.location = location
         self.damagedAt = damagedAt
+        self.path = path
     }
 
     /// The name of the file's bytes.

@@ -61,6 +61,39 @@ package struct UnfinishedSession: Hashable, Sendable {
     }
 }
 
+/// A position in a list of sessions, newest first.
+package struct SessionCursor: Hashable, Sendable {
+    package var createdAt: Timestamp
+    package var id: SessionID
+
+    package init(createdAt: Timestamp, id: SessionID) {
+        self.createdAt = createdAt
+        self.id = id
+    }
+
+    /// The position of a session.
+    package init(_ session: SessionRecord) {
+        self.init(createdAt: session.createdAt, id: session.id)
+    }
+
+    /// The start of a list: later than every session.
+    package static let beforeAll = SessionCursor(
+        createdAt: Timestamp(millisecondsSinceEpoch: .max),
+        id: SessionID(wellFormed: String(repeating: "f", count: 32)))
+}
+
+/// A session that is open or finalizing, with the number of its durable bytes.
+package struct UnfinishedUpload: Hashable, Sendable {
+    package var record: SessionRecord
+    /// Bytes of complete chunks and of partials; rivals do not count.
+    package var receivedByteCount: Int64
+
+    package init(record: SessionRecord, receivedByteCount: Int64) {
+        self.record = record
+        self.receivedByteCount = receivedByteCount
+    }
+}
+
 /// Stores sessions, from their creation until they expire. Each operation is one transaction, as in
 /// ``MetadataStore``.
 package protocol SessionStore: Sendable {
@@ -81,6 +114,11 @@ package protocol SessionStore: Sendable {
 
     /// Returns the session with everything received, or nil when this owner has no such session.
     func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress?
+
+    /// Returns up to `limit` sessions that are open or finalizing, newest first.
+    func unfinishedSessions(
+        of owner: OwnerID, after: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload]
 
     /// Sets the size of a session whose size was unknown.
     ///

@@ -60,6 +60,11 @@ extension NewSession {
             throw EngineError(
                 .badRequest, "metadata is larger than \(configuration.maxMetadataByteCount) bytes.")
         }
+        guard metadata[FilePath.metadataKey].map(FilePath.isStorable) ?? true else {
+            throw EngineError(
+                .badRequest,
+                "The path in the metadata has a NUL or more than \(FilePath.maxByteCount) bytes.")
+        }
         if let sourceIDs {
             guard !sourceIDs.isEmpty, sourceIDs.count <= configuration.maxSourceCount,
                 Set(sourceIDs).count == sourceIDs.count

@@ -48,6 +48,15 @@ struct SessionService: Sendable {
         }
     }
 
+    /// Returns sessions that are open or finalizing, newest first.
+    func unfinished(
+        of owner: OwnerID, after cursor: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try await translating {
+            try await context.metadata.unfinishedSessions(of: owner, after: cursor, limit: limit)
+        }
+    }
+
     /// Gives a session the chunk size of the one that it adopts, if that is how an earlier version
     /// rounded the same size. Otherwise the bytes could not be adopted.
     private func takeChunkSize(

@@ -70,12 +70,15 @@ public struct FileMeta: Codable, Hashable, Sendable {
     /// The time since which the server knows that its copy is damaged; nil for an intact file. Only
     /// lists contain it: any other request for such a file fails with `FILE_DAMAGED`.
     public var damagedAt: Timestamp?
+    /// The path that the uploader stored in the metadata; nil for none. Untrusted: check it with
+    /// ``FilePath/isSafe(_:)`` before it becomes a file.
+    public var path: String?
 
     /// Creates the description of a finished file. Except for ``damagedAt``, it never changes.
     public init(
         remoteFileId: FileID, fileName: String, size: Int64, sha256: SHA256Digest,
         mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp,
-        damagedAt: Timestamp? = nil
+        damagedAt: Timestamp? = nil, path: String? = nil
     ) {
         self.remoteFileId = remoteFileId
         self.fileName = fileName
@@ -86,6 +89,7 @@ public struct FileMeta: Codable, Hashable, Sendable {
         self.chunkSize = chunkSize
         self.createdAt = createdAt
         self.damagedAt = damagedAt
+        self.path = path
     }
 }
 
@@ -104,7 +108,7 @@ public struct FileChunks: Codable, Hashable, Sendable {
     }
 }
 
-/// One page of `GET /files`, newest first.
+/// One page of `GET /files`: newest first, or by path when a prefix was requested.
 public struct FileList: Codable, Hashable, Sendable {
     /// The files, at most `limit`.
     public var files: [FileMeta]

@@ -151,6 +151,56 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
     }
 }
 
+/// One unfinished session in the response to `GET /uploads/sessions`.
+public struct SessionSummary: Codable, Hashable, Sendable {
+    /// The id for every later request.
+    public var sessionId: SessionID
+    /// The uploader's label; never a path.
+    public var fileName: String
+    /// The path that the uploader stored in the metadata; nil for none.
+    public var path: String?
+    /// Size of the file in bytes; nil while it is unknown.
+    public var fileSize: Int64?
+    /// Number of durable bytes, partial chunks included.
+    public var receivedBytes: Int64
+    /// `open` or `finalizing`.
+    public var state: SessionState
+    /// The time at which the session was created.
+    public var createdAt: Timestamp
+    /// The time at which the session expires; activity extends it.
+    public var expiresAt: Timestamp
+
+    /// Creates the summary of a session that is not completed.
+    public init(
+        sessionId: SessionID, fileName: String, path: String?, fileSize: Int64?,
+        receivedBytes: Int64, state: SessionState, createdAt: Timestamp, expiresAt: Timestamp
+    ) {
+        self.sessionId = sessionId
+        self.fileName = fileName
+        self.path = path
+        self.fileSize = fileSize
+        self.receivedBytes = receivedBytes
+        self.state = state
+        self.createdAt = createdAt
+        self.expiresAt = expiresAt
+    }
+}
+
+/// One page of `GET /uploads/sessions`: the caller's sessions that are `open` or `finalizing`,
+/// newest first.
+public struct SessionList: Codable, Hashable, Sendable {
+    /// The sessions, at most `limit`.
+    public var sessions: [SessionSummary]
+    /// Opaque cursor; send it as `after` for the next page. Absent on the last page.
+    public var next: String?
+
+    /// Creates a page with the cursor of the next one.
+    public init(sessions: [SessionSummary], next: String?) {
+        self.sessions = sessions
+        self.next = next
+    }
+}
+
 /// Response to `PUT /uploads/sessions/{id}/chunks/{index}`.
 public struct ChunkReceipt: Codable, Hashable, Sendable {
     /// Index of the chunk, from 0.

@@ -28,6 +28,35 @@ extension PostgresStore {
         }
     }
 
+    package func files(
+        of owner: OwnerID, under prefix: PathPrefix, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await single { db in
+            let start = cursor ?? FileCursor.beforeAll
+            var files: [FileRecord] = []
+            for range in prefix.ranges where files.count < limit {
+                let upper = range.upper.map { _ in "AND file.path < $7" } ?? ""
+                var values: [PostgresValue] = [
+                    .text(owner.text), .text(range.lower), .text(start.path ?? ""),
+                    .time(start.createdAt), .text(start.id.text),
+                    .int8(Int64(limit - files.count)),
+                ]
+                if let upper = range.upper { values.append(.text(upper)) }
+                // Both conditions on the lower end are needed: the first one uses the index.
+                files += try db.query(
+                    """
+                    SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                    WHERE file.owner = $1 AND file.deleted_at IS NULL
+                        AND file.path >= greatest($2 COLLATE "C", $3) \(upper)
+                        AND (file.path > $3 OR (file.created_at, file.id) < ($4, $5))
+                    ORDER BY file.path, file.created_at DESC, file.id DESC LIMIT $6
+                    """, values
+                ).rows.map { try FileRecord($0) }
+            }
+            return files
+        }
+    }
+
     package func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
         try await single { db in
             let digests = try db.query(
@@ -116,7 +145,7 @@ extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
         file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
-        blob_scrub.damaged_at
+        blob_scrub.damaged_at, file.path
         """
 
     static let source = """
@@ -133,6 +162,7 @@ extension FileRecord {
             chunkSize: try row.integer(), createdAt: try row.time(),
             deletedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
             location: row.optionalText(),
-            damagedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) })
+            damagedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
+            path: row.optionalText())
     }
 }

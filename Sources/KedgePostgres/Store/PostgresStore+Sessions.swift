@@ -56,6 +56,36 @@ extension PostgresStore {
             revision: all.revision)
     }
 
+    package func unfinishedSessions(
+        of owner: OwnerID, after cursor: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try await single { db in
+            let start = cursor ?? SessionCursor.beforeAll
+            return try db.query(
+                """
+                SELECT \(SessionRow.columns),
+                    coalesce((SELECT sum(byte_count) FROM chunk
+                        WHERE chunk.session = session.number), 0)::bigint
+                    + coalesce((SELECT sum(byte_count) FROM partial_chunk
+                        WHERE partial_chunk.session = session.number), 0)::bigint
+                FROM session
+                WHERE session.owner = $1 AND session.state IN ('open', 'finalizing')
+                    AND (session.created_at, session.id) < ($2, $3)
+                ORDER BY session.created_at DESC, session.id DESC LIMIT $4
+                """,
+                [
+                    .text(owner.text), .time(start.createdAt), .text(start.id.text),
+                    .int8(Int64(limit)),
+                ]
+            ).rows.map { row in
+                var row = row
+                let session = try SessionRow(&row)
+                return UnfinishedUpload(
+                    record: session.record, receivedByteCount: try row.integer())
+            }
+        }
+    }
+
     /// Idempotent: the same size changes nothing.
     package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
         try await write { db in

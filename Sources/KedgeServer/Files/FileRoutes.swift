@@ -36,22 +36,43 @@ struct FileRoutes: Sendable {
     @Sendable func list(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let limitText = request.uri.queryParameters.get("limit") ?? "100"
-        guard let limit = WireInteger.parse(limitText), (1...1000).contains(limit) else {
-            throw EngineError(.badRequest, "limit must be a number from 1 to 1000.")
-        }
+        let limit = try ListLimit.count(of: request, standard: 100, max: 1000)
         let cursor = try request.uri.queryParameters.get("after").map { text in
             guard let cursor = FileCursor(opaque: String(text)) else {
                 throw EngineError(.badRequest, "after is not a cursor of this list.")
             }
             return cursor
         }
-        let files = try await engine.files(
-            of: context.principal.owner, after: cursor, limit: Int(limit) + 1,
-            onlyDamaged: try Self.asksForDamaged(request))
-        let page = files.prefix(Int(limit))
-        let next = files.count > page.count ? page.last.map { FileCursor($0).opaque } : nil
-        return .json(FileList(files: page.map { FileMeta($0) }, next: next))
+        let (owner, count) = (context.principal.owner, limit + 1)
+        let onlyDamaged = try Self.asksForDamaged(request)
+        let prefix = try Self.prefix(of: request)
+        guard cursor == nil || (cursor?.path == nil) == (prefix == nil) else {
+            throw EngineError(.badRequest, "after is a cursor of a list with another order.")
+        }
+        let files: [FileRecord]
+        if let prefix {
+            guard !onlyDamaged else {
+                throw EngineError(.badRequest, "prefix and damaged cannot be combined.")
+            }
+            files = try await engine.files(of: owner, under: prefix, after: cursor, limit: count)
+        } else {
+            files = try await engine.files(
+                of: owner, after: cursor, limit: count, onlyDamaged: onlyDamaged)
+        }
+        let page = files.prefix(limit)
+        var next = files.count > page.count ? page.last.map { FileCursor($0) } : nil
+        if prefix == nil { next?.path = nil }
+        return .json(FileList(files: page.map { FileMeta($0) }, next: next?.opaque))
+    }
+
+    private static func prefix(of request: Request) throws -> PathPrefix? {
+        guard let text = request.uri.queryParameters.get("prefix") else { return nil }
+        guard FilePath.isStorable(text) else {
+            throw EngineError(
+                .badRequest,
+                "prefix has a NUL or more than \(FilePath.maxByteCount) bytes.")
+        }
+        return PathPrefix(text)
     }
 
     private static func asksForDamaged(_ request: Request) throws -> Bool {
@@ -95,24 +116,28 @@ extension FileMeta {
         self.init(
             remoteFileId: file.id, fileName: file.fileName, size: file.byteCount,
             sha256: file.digest, mimeType: file.mimeType, etag: file.etag,
-            chunkSize: file.chunkSize, createdAt: file.createdAt, damagedAt: file.damagedAt)
+            chunkSize: file.chunkSize, createdAt: file.createdAt, damagedAt: file.damagedAt,
+            path: file.path)
     }
 }
 
 extension FileCursor {
-    init(_ file: FileRecord) { self.init(createdAt: file.createdAt, id: file.id) }
-
     /// The cursor as text for clients to send back. Its format may change.
     var opaque: String {
-        Hex.encode("\(createdAt.millisecondsSinceEpoch).\(id)".utf8)
+        Hex.encode(
+            "\(createdAt.millisecondsSinceEpoch).\(id)\(path.map { "." + $0 } ?? "")".utf8)
     }
 
     init?(opaque text: String) {
         guard let bytes = Hex.decode(text) else { return nil }
-        let parts = String(decoding: bytes, as: UTF8.self).split(separator: ".")
-        guard parts.count == 2, let milliseconds = WireInteger.parse(parts[0]),
+        guard let text = String(validating: bytes, as: UTF8.self) else { return nil }
+        let parts = text.split(
+            separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, let milliseconds = WireInteger.parse(parts[0]),
             let id = FileID(parts[1])
         else { return nil }
-        self.init(createdAt: Timestamp(millisecondsSinceEpoch: milliseconds), id: id)
+        let path = parts.count > 2 ? String(parts[2]) : nil
+        guard path.map(FilePath.isStorable) ?? true else { return nil }
+        self.init(createdAt: Timestamp(millisecondsSinceEpoch: milliseconds), id: id, path: path)
     }
 }

@@ -38,6 +38,25 @@ struct SessionRoutes: Sendable {
         return response
     }
 
+    /// `GET /uploads/sessions`
+    @Sendable func list(
+        _ request: Request, _ context: KedgeRequestContext
+    ) async throws -> Response {
+        let limit = try ListLimit.count(of: request, standard: 50, max: 100)
+        let cursor = try request.uri.queryParameters.get("after").map { text in
+            guard let cursor = SessionCursor(opaque: text) else {
+                throw EngineError(.badRequest, "after is not a cursor of this list.")
+            }
+            return cursor
+        }
+        let sessions = try await engine.unfinishedSessions(
+            of: context.principal.owner, after: cursor, limit: limit + 1)
+        let page = sessions.prefix(limit)
+        let next = sessions.count > page.count ? page.last.map { SessionCursor($0.record) } : nil
+        return .json(
+            SessionList(sessions: page.map { SessionSummary($0) }, next: next?.opaque))
+    }
+
     /// `GET /uploads/sessions/{sessionId}`
     @Sendable func status(
         _ request: Request, _ context: KedgeRequestContext
@@ -94,6 +113,26 @@ struct SessionRoutes: Sendable {
         case ["digests"]: return .digests
         default: throw EngineError(.badRequest, "chunks must be ranges or digests.")
         }
+    }
+}
+
+extension SessionSummary {
+    init(_ session: UnfinishedUpload) {
+        let record = session.record
+        self.init(
+            sessionId: record.id, fileName: record.fileName, path: record.path,
+            fileSize: record.fileSize, receivedBytes: session.receivedByteCount,
+            state: record.state, createdAt: record.createdAt, expiresAt: record.expiresAt)
+    }
+}
+
+extension SessionCursor {
+    /// The cursor as text for clients to send back. Its format may change.
+    var opaque: String { FileCursor(createdAt: createdAt, id: FileID(wellFormed: id.text)).opaque }
+
+    init?(opaque text: String) {
+        guard let cursor = FileCursor(opaque: text), cursor.path == nil else { return nil }
+        self.init(createdAt: cursor.createdAt, id: SessionID(wellFormed: cursor.id.text))
     }
 }
 

@@ -23,6 +23,7 @@ package struct RouteTable: Sendable {
         tus = TusRoutes(engine: engine, endpoint: tusEndpoint, address: publicAddress)
         let native = [
             Route(.post, "/uploads/sessions", sessions.create),
+            Route(.get, "/uploads/sessions", sessions.list),
             Route(.get, sessionPath, sessions.status),
             Route(.delete, sessionPath, sessions.cancel),
             Route(.put, "\(sessionPath)/chunks/{index}", ChunkRoutes(engine: engine).put),

@@ -28,6 +28,7 @@ extension TusRoutes {
             client: context.client)
         new.metadata[TusUpload.MetadataKey.metadata] = metadata.text
         new.metadata[TusUpload.MetadataKey.concat] = concat
+        new.metadata[FilePath.metadataKey] = metadata.path
         if case .final(let sourceIDs) = concatenation {
             guard append.isEmpty, fields.fields[TusField.length] == nil else {
                 throw EngineError(

@@ -59,6 +59,9 @@ struct TusMetadata: Hashable, Sendable {
         return name.isEmpty ? Self.defaultFileName : FileName.sanitized(name)
     }
 
+    /// The path of the file below a folder; nil without one.
+    var path: String? { first(of: [FilePath.metadataKey]) }
+
     /// The media type; nil when it is not valid. Browsers do not know the type of every file, and
     /// pages then send arbitrary text.
     var mimeType: String? { first(of: ["filetype", "type"]).flatMap { Self.mediaType($0) } }

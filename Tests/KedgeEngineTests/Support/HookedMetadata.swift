@@ -38,6 +38,12 @@ struct HookedMetadata: MetadataStore {
             record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
     }
 
+    func unfinishedSessions(
+        of owner: OwnerID, after: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try await real.unfinishedSessions(of: owner, after: after, limit: limit)
+    }
+
     func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
         try await enter(.progress)
         return try await real.progress(of: id, owner: owner)
@@ -162,6 +168,12 @@ struct HookedMetadata: MetadataStore {
 
     func liveFiles(with digest: SHA256Digest, limit: Int) async throws -> [FileRecord] {
         try await real.liveFiles(with: digest, limit: limit)
+    }
+
+    func files(
+        of owner: OwnerID, under prefix: PathPrefix, after: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try await real.files(of: owner, under: prefix, after: after, limit: limit)
     }
 
     func damagedFiles(

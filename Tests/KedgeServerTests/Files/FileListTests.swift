@@ -79,6 +79,52 @@ import Testing
         }
     }
 
+    @Test func `a prefix lists files by the whole components of their paths`() async throws {
+        try await withServer { server in
+            for path in ["trip/day 1/ü.jpg", "trip/day 1/b.jpg", "trip/day 10/c.jpg", "trip"] {
+                _ = try await server.upload([1], fileName: "x", path: path)
+            }
+            server.fixture.clock.advance(by: .seconds(1))
+            let newest = try await server.upload([2], fileName: "x", path: "trip/day 1/b.jpg")
+            _ = try await server.upload([1], fileName: "trip")
+            var listed: [FileMeta] = []
+            var target: String? = "/files?limit=2&prefix=trip/day%201/"
+            while let next = target {
+                let page = try await server.get(next).decoded(FileList.self)
+                listed += page.files
+                target = page.next.map { "/files?limit=2&prefix=trip/day%201&after=\($0)" }
+            }
+            #expect(
+                listed.map(\.path) == ["trip/day 1/b.jpg", "trip/day 1/b.jpg", "trip/day 1/ü.jpg"])
+            #expect(listed.first?.remoteFileId == newest.remoteFileId)
+            let all = try await server.get("/files?prefix=").decoded(FileList.self)
+            #expect(all.files.count == 5)
+            let meta = try await server.get("/files/\(newest.remoteFileId)/meta")
+                .decoded(FileMeta.self)
+            #expect(meta.path == "trip/day 1/b.jpg")
+        }
+    }
+
+    @Test func `a prefix that no path can have, and a cursor of the other order, are refused`()
+        async throws
+    {
+        try await withServer { server in
+            for number in 0..<2 {
+                _ = try await server.upload([UInt8(number)], fileName: "x", path: "a/\(number)")
+            }
+            for query in ["prefix=%00", "prefix=\(String(repeating: "a", count: 1025))"] {
+                try expectProblem(try await server.get("/files?\(query)"), .badRequest)
+            }
+            try expectProblem(try await server.get("/files?prefix=a&damaged=true"), .badRequest)
+            let byPath = try await server.get("/files?prefix=a&limit=1").decoded(FileList.self)
+            let byTime = try await server.get("/files?limit=1").decoded(FileList.self)
+            let (pathCursor, timeCursor) = (try #require(byPath.next), try #require(byTime.next))
+            try expectProblem(try await server.get("/files?after=\(pathCursor)"), .badRequest)
+            try expectProblem(
+                try await server.get("/files?prefix=a&after=\(timeCursor)"), .badRequest)
+        }
+    }
+
     @Test func `a server without files lists an empty page`() async throws {
         try await withServer { server in
             let page = try await server.get("/files").decoded(FileList.self)

@@ -6,6 +6,35 @@ import Testing
 
 /// `GET /uploads/sessions/{sessionId}`: the bytes that a client need not send again.
 @Suite(.timeLimit(.minutes(1))) struct SessionStatusTests {
+    @Test func `unfinished sessions are listed newest first, page by page`() async throws {
+        try await withServer { server in
+            var ids: [SessionID] = []
+            for number in 0..<3 {
+                server.fixture.clock.advance(by: .seconds(1))
+                let upload = try await server.begin(
+                    sampleBytes(2500), fileName: "\(number)", path: number == 1 ? "a/b" : nil)
+                if number == 1 { _ = try await server.ask(upload.put(0)) }
+                ids.append(upload.id)
+            }
+            _ = try await server.upload([1])
+            var listed: [SessionSummary] = []
+            var target: String? = "/uploads/sessions?limit=2"
+            while let next = target {
+                let page = try await server.get(next).decoded(SessionList.self)
+                listed += page.sessions
+                target = page.next.map { "/uploads/sessions?limit=2&after=\($0)" }
+            }
+            #expect(listed.map(\.sessionId) == ids.reversed())
+            #expect(listed.map(\.receivedBytes) == [0, 1000, 0])
+            #expect(listed.map(\.path) == [nil, "a/b", nil])
+            #expect(listed.allSatisfy { $0.state == .open && $0.fileSize == 2500 })
+            for query in ["limit=0", "limit=101", "limit=x", "after=zz", "after="] {
+                try expectProblem(
+                    try await server.get("/uploads/sessions?\(query)"), .badRequest)
+            }
+        }
+    }
+
     /// R61, R12: with gaps, as lists and as ranges.
     @Test func `the status of a session has every durable byte`() async throws {
         try await SharedServer.use { server in

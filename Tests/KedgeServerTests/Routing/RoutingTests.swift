@@ -50,7 +50,7 @@ import Testing
     }
 
     @Test(arguments: [
-        Address(target: "/uploads/sessions", methods: ["POST"]),
+        Address(target: "/uploads/sessions", methods: ["GET", "POST"]),
         Address(target: "/uploads/sessions/x", methods: ["DELETE", "GET"]),
         Address(target: "/uploads/sessions/x/chunks/0", methods: ["PUT"]),
         Address(target: "/uploads/sessions/x/finalize", methods: ["POST"]),

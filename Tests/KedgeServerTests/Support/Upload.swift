@@ -60,13 +60,15 @@ extension RunningServer {
     /// Begins an upload of the content.
     func begin(
         _ content: [UInt8], chunkSize: Int = 1000, fileName: String = "log.bin",
-        mimeType: String? = nil, digest: SHA256Digest? = nil, adopting: SessionID? = nil
+        mimeType: String? = nil, path: String? = nil, digest: SHA256Digest? = nil,
+        adopting: SessionID? = nil
     ) async throws -> Upload {
         let answer = try await ask(
             .createSession(
                 CreateSessionRequest(
                     fileName: fileName, fileSize: Int64(content.count), mimeType: mimeType,
-                    chunkSize: Int64(chunkSize), fileHashSha256: digest, adoptSessionId: adopting)))
+                    chunkSize: Int64(chunkSize), fileHashSha256: digest,
+                    metadata: path.map { [FilePath.metadataKey: $0] }, adoptSessionId: adopting)))
         let session = try answer.decoded(CreateSessionResponse.self)
         return Upload(content: content, chunkSize: chunkSize, id: session.sessionId)
     }
@@ -78,10 +80,10 @@ extension RunningServer {
     /// Uploads the content in chunks and makes it a file.
     func upload(
         _ content: [UInt8], chunkSize: Int = 1000, fileName: String = "log.bin",
-        mimeType: String? = nil
+        mimeType: String? = nil, path: String? = nil
     ) async throws -> FinalizeResponse {
         let upload = try await begin(
-            content, chunkSize: chunkSize, fileName: fileName, mimeType: mimeType)
+            content, chunkSize: chunkSize, fileName: fileName, mimeType: mimeType, path: path)
         let connection = try await connect()
         for index in 0..<upload.chunkCount { _ = try await connection.ask(upload.put(index)) }
         return try await connection.ask(upload.finalize()).decoded()

@@ -22,6 +22,33 @@ extension MetadataStoreConformance {
             #expect(try await store.progress(of: record.id, owner: Sample.stranger) == nil)
             #expect(try await store.progress(of: .random(), owner: Sample.owner) == nil)
         },
+        Case("unfinished sessions are listed newest first with their bytes") { store in
+            var made: [SessionRecord] = []
+            // Three sessions share a time, so that the order within one time is tested, too.
+            for seconds: Int64 in [1, 2, 2, 2, 3] {
+                made.append(
+                    try await store.make(Sample.session(createdAt: Sample.time(seconds))))
+            }
+            _ = try await store.make(Sample.session(owner: Sample.stranger))
+            _ = try await store.makeFile()
+            try await store.cancelSession(try await store.make().id, owner: Sample.owner)
+            let filled = made[4]
+            _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(filled))
+            var listed: [UnfinishedUpload] = []
+            while true {
+                let page = try await store.unfinishedSessions(
+                    of: Sample.owner, after: listed.last.map { SessionCursor($0.record) }, limit: 2)
+                if page.isEmpty { break }
+                listed += page
+            }
+            #expect(Set(listed.map(\.record.id)) == Set(made.map(\.id)))
+            #expect(listed.count == made.count)
+            #expect(
+                listed.map(\.record.createdAt) == listed.map(\.record.createdAt).sorted(by: >))
+            #expect(
+                listed.map(\.receivedByteCount)
+                    == [Sample.chunk(0).byteCount] + [Int64](repeating: 0, count: 4))
+        },
         Case("an id that is taken is refused and the first session stays") { store in
             let record = try await store.make()
             var second = Sample.session()

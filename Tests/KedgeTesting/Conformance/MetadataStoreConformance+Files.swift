@@ -30,6 +30,43 @@ extension MetadataStoreConformance {
             #expect(listed.count == made.count)
             #expect(listed.map(\.createdAt) == listed.map(\.createdAt).sorted(by: >))
         },
+        Case("files under a path are listed by its whole components, by path, newest first") {
+            store in
+            // In the order of their bytes; "é" once composed and once decomposed.
+            let paths = [
+                "a", "a", "a/b", "a/b c", "a/b/c", "a/b/e\u{301}", "a/b/\u{e9}", "a/b0", "a-b",
+                "a0",
+                "\u{10FFFF}\u{10FFFF}",
+            ]
+            for (position, path) in paths.enumerated() {
+                _ = try await store.makeFile(path: path, at: Int64(position))
+            }
+            _ = try await store.makeFile(path: "a/b", owner: Sample.stranger)
+            _ = try await store.makeFile()
+            let deleted = try await store.makeFile(path: "a/b/d")
+            try await store.deleteFile(deleted.id, owner: Sample.owner, at: Sample.time(20))
+            for (prefix, expected) in [
+                ("", paths), ("a/b", ["a/b", "a/b/c", "a/b/e\u{301}", "a/b/\u{e9}"]),
+                ("a/b/", ["a/b", "a/b/c", "a/b/e\u{301}", "a/b/\u{e9}"]), ("a/b/c", ["a/b/c"]),
+                ("a/", paths.filter { $0 == "a" || $0.hasPrefix("a/") }), ("a/b/d", []), ("b", []),
+            ] {
+                var listed: [FileRecord] = []
+                while true {
+                    let page = try await store.files(
+                        of: Sample.owner, under: PathPrefix(prefix),
+                        after: listed.last.map { FileCursor($0) }, limit: 2)
+                    if page.isEmpty { break }
+                    listed += page
+                }
+                let found = listed.map { Array(($0.path ?? "").utf8) }
+                let sorted = expected.map { Array($0.utf8) }
+                    .sorted { $0.lexicographicallyPrecedes($1) }
+                #expect(found == sorted, "\(prefix)")
+            }
+            let newest = try await store.files(
+                of: Sample.owner, under: PathPrefix("a"), after: nil, limit: 2)
+            #expect(newest.map(\.createdAt) == [Sample.time(1), Sample.time(0)])
+        },
         Case("a file has the digests of its chunks in order") { store in
             let file = try await store.makeFile()
             #expect(

@@ -87,10 +87,12 @@ extension MetadataStore {
 
     /// Makes a file out of a new sample session.
     func makeFile(
-        _ content: String = "content", owner: OwnerID = Sample.owner, at seconds: Int64 = 10,
-        location: String? = nil
+        _ content: String = "content", path: String? = nil, owner: OwnerID = Sample.owner,
+        at seconds: Int64 = 10, location: String? = nil
     ) async throws -> FileRecord {
-        let record = try await make(Sample.session(owner: owner))
+        var session = Sample.session(owner: owner)
+        session.metadata[FilePath.metadataKey] = path
+        let record = try await make(session)
         try await fill(record)
         _ = try await beginFinalize(
             of: record.id, digest: Sample.digest(content), fileID: .random())

@@ -81,6 +81,35 @@ extension SimulatedMetadata {
         }
     }
 
+    package func files(
+        of owner: OwnerID, under prefix: PathPrefix, after cursor: FileCursor?, limit: Int
+    ) async throws -> [FileRecord] {
+        try read { rows in
+            let listed = rows.files.keys.compactMap { rows.file($0) }
+                .filter { file in
+                    guard file.owner == owner, file.deletedAt == nil, let path = file.path else {
+                        return false
+                    }
+                    return prefix.text.isEmpty || path.utf8.elementsEqual(prefix.text.utf8)
+                        || path.utf8.starts(with: "\(prefix.text)/".utf8)
+                }
+                .sorted { Self.isBefore(FileCursor($0), FileCursor($1)) }
+            let rest = listed.drop { file in
+                cursor.map { !Self.isBefore($0, FileCursor(file)) } ?? false
+            }
+            return Array(rest.prefix(limit))
+        }
+    }
+
+    /// Whether a position comes first in a list by path.
+    private static func isBefore(_ first: FileCursor, _ second: FileCursor) -> Bool {
+        let (path, other) = (first.path ?? "", second.path ?? "")
+        guard path.utf8.elementsEqual(other.utf8) else {
+            return path.utf8.lexicographicallyPrecedes(other.utf8)
+        }
+        return (first.createdAt, first.id.text) > (second.createdAt, second.id.text)
+    }
+
     package func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest] {
         try read { rows in
             let digests = rows.files[file.id]?.digests ?? []
@@ -147,7 +176,7 @@ extension MetadataRows {
             record: FileRecord(
                 id: id, owner: record.owner, sessionID: record.id, fileName: record.fileName,
                 mimeType: record.mimeType, byteCount: byteCount, digest: digest,
-                chunkSize: record.chunkSize, createdAt: now),
+                chunkSize: record.chunkSize, createdAt: now, path: record.path),
             digests: session.progress.chunks.map(\.digest))
         var completed = session
         completed.giveUpBytes()

@@ -45,6 +45,34 @@ extension SimulatedMetadata {
         }
     }
 
+    package func unfinishedSessions(
+        of owner: OwnerID, after cursor: SessionCursor?, limit: Int
+    ) async throws -> [UnfinishedUpload] {
+        try read { rows in
+            let listed = rows.sessions.values
+                .filter {
+                    $0.record.owner == owner && [.open, .finalizing].contains($0.record.state)
+                }
+                .sorted {
+                    ($0.record.createdAt, $0.record.id.text)
+                        > ($1.record.createdAt, $1.record.id.text)
+                }
+            let rest = listed.drop { session in
+                guard let cursor else { return false }
+                return (session.record.createdAt, session.record.id.text)
+                    >= (cursor.createdAt, cursor.id.text)
+            }
+            return rest.prefix(limit).map { session in
+                let progress = session.progress
+                let partials = progress.partials.filter { !$0.isRival }
+                return UnfinishedUpload(
+                    record: progress.record,
+                    receivedByteCount: progress.chunks.reduce(0) { $0 + $1.byteCount }
+                        + partials.reduce(0) { $0 + $1.byteCount })
+            }
+        }
+    }
+
     package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
         try write { rows in
             var session = try rows.session(id)
