@@ -7,18 +7,34 @@ public import KedgeModel
 public struct RemoteAPI: Sendable {
     let api: ServerAPI
 
-    /// Returns one page of the caller's files, newest first.
+    /// Returns one page of the caller's files: newest first, or with a prefix by path, and of
+    /// several with the same path the newest first.
     ///
     /// - Parameters:
+    ///   - prefix: Only files whose path is this one or below it; the empty text for all files with
+    ///     a path. Nil for all files. Servers before 0.2 ignore it: check ``FileMeta/path``.
     ///   - after: `next` of the previous page; nil for the first.
     ///   - limit: Maximum number of files on the page; nil for the server's default.
     ///   - onlyDamaged: Only files whose copy is known to be damaged.
     public func listFiles(
-        after: String? = nil, limit: Int? = nil, onlyDamaged: Bool = false
+        prefix: String? = nil, after: String? = nil, limit: Int? = nil, onlyDamaged: Bool = false
     ) async throws -> FileList {
         try await call {
-            try await api.listFiles(after: after, limit: limit, onlyDamaged: onlyDamaged).value
+            try await api.listFiles(
+                prefix: prefix, after: after, limit: limit, onlyDamaged: onlyDamaged
+            ).value
         }
+    }
+
+    /// Returns one page of the caller's unfinished upload sessions, newest first.
+    ///
+    /// - Parameters:
+    ///   - after: `next` of the previous page; nil for the first.
+    ///   - limit: Maximum number of sessions on the page; nil for the server's default.
+    public func listSessions(
+        after: String? = nil, limit: Int? = nil
+    ) async throws -> SessionList {
+        try await call { try await api.listSessions(after: after, limit: limit).value }
     }
 
     /// Returns a file's metadata.

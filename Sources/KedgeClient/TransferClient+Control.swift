@@ -40,6 +40,11 @@ extension TransferClient {
         }
     }
 
+    /// Whether this client's server has ever answered, according to the records.
+    package var isServerKnown: Bool {
+        get async throws { try await store.isKnownServer(serverURL) }
+    }
+
     /// Returns the current state of a transfer.
     ///
     /// - Throws: `TRANSFER_NOT_FOUND`.

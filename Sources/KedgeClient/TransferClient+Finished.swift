@@ -1,13 +1,13 @@
-internal import KedgeModel
+public import KedgeModel
 
 extension TransferClient {
     /// Returns the finished upload of this file if the server still has it. Uploading it again
     /// would only make a second copy.
     ///
     /// The file is the same if its size, times and inode match the record, or if only its ctime
-    /// differs and its SHA-256 matches. The name and type in the options must match the stored
-    /// ones. Only the newest transfer of the path counts; while it is unfinished, the result is
-    /// nil. In protocols other than ``UploadProtocol/native``, the server must report the upload
+    /// differs and its SHA-256 matches. The name, type and metadata in the options must match the
+    /// stored ones. Only the newest transfer of the path counts; while it is unfinished, the result
+    /// is nil. In protocols other than ``UploadProtocol/native``, the server must report the upload
     /// as complete; many servers forget complete uploads.
     ///
     /// - Throws: `FILE_MISSING` if there is no such file; the server's code if its answer is
@@ -26,9 +26,31 @@ extension TransferClient {
             upload.identity.comparison(with: identity) != .changed,
             options.fileName.map({ FileName.sanitized($0) == upload.fileName }) ?? true,
             options.mimeType.map({ $0 == upload.mimeType }) ?? true,
+            options.metadata.allSatisfy({ upload.metadata[$0] == $1 }),
             try await isAtServer(upload), try await isContent(of: upload, inFile: identity)
         else { return nil }
         return try await transfer(upload.status.id)
+    }
+
+    /// Computes the SHA-256 of a local file.
+    ///
+    /// - Throws: `FILE_MISSING` if there is no such file; `FILE_CHANGED` if it changes meanwhile.
+    public func digest(ofFileAt path: String) async throws -> SHA256Digest {
+        let path = LocalPath.absolute(path)
+        let (file, before) = try await UploadSource.openFile(
+            path, files: environment.files, pool: pool)
+        let hash = FileHasher(file: file, saved: nil, environment: environment)
+        defer { hash.stop() }
+        let changed = TransferError(.fileChanged, operation: "hash file", resource: path)
+        do {
+            let digest = try await hash.digest(ofFile: before.byteCount)
+            let after = try await UploadSource.identity(
+                of: path, files: environment.files, pool: pool)
+            guard before == after else { throw changed }
+            return digest
+        } catch RunInterruption.sourceChanged {
+            throw changed
+        }
     }
 
     /// Compares the file's SHA-256 with the record if only the ctime differs.

@@ -109,6 +109,7 @@ extension TransferClient {
             chunkSize: ChunkLayout.chunkSize(
                 preferred: old.chunkSize, forFileOf: identity.byteCount),
             idempotencyKey: makeID().text, uploadProtocol: old.uploadProtocol)
+        newer.metadata = old.metadata
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)
         configuration.logger.notice(

@@ -90,16 +90,13 @@ public final class TransferClient: Sendable {
     ///     path: "video.mp4", options: UploadOptions(uploadProtocol: .tus))
     /// ```
     ///
-    /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file, or
-    ///   if an unfinished upload of it has another session than the named one.
+    /// - Throws: `FILE_MISSING` if there is no such file; `USAGE` if it is not a regular file, if
+    ///   an unfinished upload of it has another session than the named one, or if the protocol
+    ///   cannot send the metadata.
     public func enqueueUpload(
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferID {
-        guard options.sessionID == nil || options.uploadProtocol == .native else {
-            throw TransferError(
-                .usage, operation: "upload",
-                explanation: "Only the native protocol can resume a session.")
-        }
+        try Self.validate(options)
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
@@ -114,6 +111,7 @@ public final class TransferClient: Sendable {
                 forFileOf: identity.byteCount),
             idempotencyKey: makeID().text, uploadProtocol: options.uploadProtocol)
         upload.givenSessionID = options.sessionID
+        upload.metadata = options.metadata
         let stored = try await store.findOrInsert(upload)
         return try await makeReady(stored.status)
     }
@@ -183,6 +181,32 @@ public final class TransferClient: Sendable {
         if url.utf8.contains(UInt8(ascii: " ")) { return " A space in it is written %20." }
         return url.utf8.allSatisfy { $0 < 0x80 }
             ? "" : " An international host name is written in its ASCII form, xn--."
+    }
+
+    private static func validate(_ options: UploadOptions) throws {
+        func refusal(_ explanation: String) -> TransferError {
+            TransferError(.usage, operation: "upload", explanation: explanation)
+        }
+        guard options.sessionID == nil || options.uploadProtocol == .native else {
+            throw refusal("Only the native protocol can resume a session.")
+        }
+        switch options.uploadProtocol {
+        case .native:
+            guard options.metadata.keys.contains(where: { $0.hasPrefix("kedge.") }) else { return }
+            throw refusal("Metadata keys that begin with \"kedge.\" are reserved.")
+        case .tus:
+            for key in options.metadata.keys
+            where key.isEmpty || ["filename", "filetype"].contains(key)
+                || !key.utf8.allSatisfy({ (0x21...0x7E).contains($0) && $0 != UInt8(ascii: ",") })
+            {
+                throw refusal(
+                    "A key of tus metadata is ASCII without spaces and commas, and neither filename"
+                        + " nor filetype; not \(key).")
+            }
+        case .resumableUpload:
+            guard !options.metadata.isEmpty else { return }
+            throw refusal("The protocol \(UploadProtocol.resumableUpload) has no metadata.")
+        }
     }
 
     /// Turns a URL of the server's own file into its id, for which hash and chunk digests are

@@ -86,6 +86,10 @@ public struct UploadOptions: Sendable {
     public var fileName: String?
     /// MIME type; nil to guess it from the name.
     public var mimeType: String?
+    /// Text to store with the file on the server, by key; at most 8 KiB on a Kedge server. The key
+    /// ``FilePath/metadataKey`` is the file's path below a folder. Not supported by
+    /// ``UploadProtocol/resumableUpload``.
+    public var metadata: [String: String]
     /// Preferred chunk size in bytes; nil for the client's. In protocols other than
     /// ``UploadProtocol/native`` it only determines how progress is counted; request sizes adapt to
     /// the link.
@@ -104,13 +108,15 @@ public struct UploadOptions: Sendable {
     /// Creates options.
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
-        uploadProtocol: UploadProtocol = .native, sessionID: SessionID? = nil
+        uploadProtocol: UploadProtocol = .native, sessionID: SessionID? = nil,
+        metadata: [String: String] = [:]
     ) {
         self.fileName = fileName
         self.mimeType = mimeType
         self.chunkSize = chunkSize
         self.uploadProtocol = uploadProtocol
         self.sessionID = sessionID
+        self.metadata = metadata
     }
 
     /// Creates options, by the earlier name of the protocol's parameter.

@@ -138,15 +138,27 @@ package struct ServerAPI: Sendable {
     }
 
     func listFiles(
-        after: String?, limit: Int?, onlyDamaged: Bool
+        prefix: String?, after: String?, limit: Int?, onlyDamaged: Bool
     ) async throws -> Answered<FileList> {
         var query: [String] = []
+        if let prefix { query.append("prefix=\(URLText.escapeQuery(prefix))") }
         if let after { query.append("after=\(URLText.escapeQuery(after))") }
         if let limit { query.append("limit=\(limit)") }
         if onlyDamaged { query.append("damaged=true") }
         let suffix = query.isEmpty ? "" : "?" + query.joined(separator: "&")
         return try await value(
             of: call("list files", .get, "/files\(suffix)"), about: .file, maxBytes: 16 << 20)
+    }
+
+    func listSessions(
+        after: String?, limit: Int?
+    ) async throws -> Answered<SessionList> {
+        var query: [String] = []
+        if let after { query.append("after=\(URLText.escapeQuery(after))") }
+        if let limit { query.append("limit=\(limit)") }
+        let suffix = query.isEmpty ? "" : "?" + query.joined(separator: "&")
+        return try await value(
+            of: call("list sessions", .get, "/uploads/sessions\(suffix)"), about: .session)
     }
 
     func deleteFile(_ id: FileID) async throws {

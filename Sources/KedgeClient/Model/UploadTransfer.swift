@@ -11,6 +11,8 @@ package struct UploadTransfer: Sendable, Equatable {
     /// the time of change.
     package var identity: SourceIdentity
     package let mimeType: String?
+    /// Text to store with the file on the server, by key.
+    package var metadata: [String: String] = [:]
     /// The upload protocol. For other protocols than the native one, ``TransferStatus/serverURL``
     /// is the creation URL as it was given.
     package let uploadProtocol: UploadProtocol

@@ -27,13 +27,15 @@ protocol SequentialUploadClient: Sendable {
     func remove(_ address: UploadAddress) async throws
 }
 
-/// Name, type, size and digest of the file to upload.
+/// Name, type, size, digest and metadata of the file to upload.
 struct UploadDescription: Sendable {
     let fileName: String
     let mimeType: String?
     let byteCount: Int64
     /// SHA-256 of the whole file, if already known.
     let digest: SHA256Digest?
+    /// Text to store with the file; sent with tus only.
+    let metadata: [String: String]
 }
 
 /// A newly created upload.

@@ -103,10 +103,12 @@ struct TusClient: SequentialUploadClient {
             reportedFile: ReportedFile(reply), answer: reply.answer)
     }
 
-    /// Returns name and type under the customary keys. Some servers require a type.
+    /// Returns name and type under the customary keys, then the user's metadata. Some servers
+    /// require a type.
     private static func metadata(_ description: UploadDescription) -> String {
         let type = description.mimeType ?? "application/octet-stream"
-        return [("filename", description.fileName), ("filetype", type)]
+        let own = description.metadata.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        return ([("filename", description.fileName), ("filetype", type)] + own)
             .map { "\($0) \(Base64.encode(Array($1.utf8)))" }.joined(separator: ",")
     }
 

@@ -38,6 +38,7 @@ enum TransferColumn: String, Sendable {
     case changedNanoseconds = "changed_nanoseconds"
     case inode
     case mimeType = "mime_type"
+    case metadata
     case dialect
     case uploadURL = "upload_url"
     case interopVersion = "interop_version"

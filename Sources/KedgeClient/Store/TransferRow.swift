@@ -162,6 +162,7 @@ extension UploadTransfer {
             idempotencyKey: try row.required(.idempotencyKey, row.text(.idempotencyKey)),
             uploadProtocol: try row.required(
                 .dialect, row.text(.dialect).flatMap(UploadProtocol.init(rawValue:))))
+        metadata = try row.optional(.metadata, UploadMetadata.decode) ?? [:]
         uploadURL = row.text(.uploadURL)
         interopVersion = row.integer(.interopVersion)
         maxConcurrentChunks = row.integer(.maxConcurrentChunks).map { Int($0) }

@@ -172,12 +172,13 @@ extension TransferStore {
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
             existing.uploadURL == nil,
             existing.identity.comparison(with: wanted.identity) != .changed,
-            existing.mimeType != wanted.mimeType
-                || existing.chunkSize != wanted.chunkSize
+            existing.mimeType != wanted.mimeType || existing.chunkSize != wanted.chunkSize
+                || existing.metadata != wanted.metadata
         else { return existing }
         var change = RowChange(row, in: database)
         change.set(.mimeType, wanted.mimeType)
         change.set(.chunkSize, wanted.chunkSize)
+        change.set(.metadata, UploadMetadata.encode(wanted.metadata))
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
     }
@@ -189,9 +190,10 @@ extension TransferStore {
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
                     idempotency_key, replaces, given_session_id, dialect, state, created_at,
-                    updated_at)
+                    updated_at, metadata)
                 VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
-                    :chunk, :key, :replaces, :given, :dialect, :state, :created, :created)
+                    :chunk, :key, :replaces, :given, :dialect, :state, :created, :created,
+                    :metadata)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -204,6 +206,7 @@ extension TransferStore {
                 "dialect": upload.uploadProtocol.rawValue,
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
+                "metadata": UploadMetadata.encode(upload.metadata),
             ])
     }
 }

@@ -16,7 +16,9 @@ extension UploadWorker {
         let request = CreateSessionRequest(
             fileName: upload.fileName, fileSize: upload.identity.byteCount,
             mimeType: upload.mimeType, chunkSize: upload.chunkSize,
-            fileHashSha256: upload.fileHash, adoptSessionId: upload.adoptSessionID)
+            fileHashSha256: upload.fileHash,
+            metadata: upload.metadata.isEmpty ? nil : upload.metadata,
+            adoptSessionId: upload.adoptSessionID)
         let (api, key) = (context.api, upload.idempotencyKey)
         let session: ServerAPI.Answered<CreateSessionResponse>
         do {

@@ -141,6 +141,16 @@ final class ProgressDisplay: Sendable {
         }
     }
 
+    /// Counts a file that is there already; there is no line for it among many.
+    func pass(_ byteCount: Int64, output: String) {
+        state.withLock { state in
+            state.total.presentCount += 1
+            state.total.endedByteCount += byteCount
+            clearBars(&state)
+            show(output: output, complaint: nil, &state)
+        }
+    }
+
     /// Shows that a file was refused before it became a transfer.
     ///
     /// - Parameter name: The name that was expected.

@@ -10,6 +10,8 @@ struct TotalLine {
     /// Files that have ended: completed, and failed or refused.
     var completedCount = 0
     var failedCount = 0
+    /// Files that were there already.
+    var presentCount = 0
     /// Size of the files that have ended.
     var endedByteCount: Int64 = 0
     /// Size of the files that have completed.
@@ -21,7 +23,7 @@ struct TotalLine {
     func text(_ moving: [TransferSnapshot], isWarm: Bool, cells: Int) -> String {
         let byteCount = endedByteCount + moving.reduce(0) { $0 + $1.bytesTransferred }
         let rate = moving.reduce(0) { $0 + ($1.bytesPerSecond ?? 0) }
-        var parts = ["\(completedCount + failedCount)/\(fileCount) files"]
+        var parts = ["\(completedCount + failedCount + presentCount)/\(fileCount) files"]
         if let total = totalByteCount, total > 0 {
             parts.append(TransferBar.percentage(byteCount, of: total))
         } else {
@@ -42,9 +44,10 @@ struct TotalLine {
     /// Returns the line after the last file.
     func sum(after time: Duration) -> String {
         let failed = failedCount > 0 ? ", \(failedCount) failed" : ""
-        let open = fileCount - completedCount - failedCount
+        let open = fileCount - completedCount - failedCount - presentCount
+        let present = presentCount > 0 ? ", \(presentCount) already there" : ""
         let unfinished = open > 0 ? ", \(open) unfinished" : ""
-        return "\(fileCount) files: \(completedCount) done\(failed)\(unfinished);"
+        return "\(fileCount) files: \(completedCount) done\(present)\(failed)\(unfinished);"
             + " \(ByteText.size(completedByteCount)) in \(ByteText.time(time))"
     }
 }

@@ -9,6 +9,9 @@ struct TransferRun {
     /// Inspects each finished transfer before its result is reported.
     var inspect: @Sendable (TransferSnapshot, ProgressDisplay) async throws -> Void = { _, _ in }
 
+    /// Whether the output names the file beside its id.
+    var namesFiles = false
+
     /// Limit of files in progress; the client moves the bytes of fewer, and the others wait.
     private static let maxTakenUpCount = 64
 
@@ -17,6 +20,8 @@ struct TransferRun {
         case run(TransferID)
         /// An earlier command has completed it.
         case finished(TransferSnapshot)
+        /// The bytes are where they should be, also without a record of their transfer.
+        case present(PresentFile)
     }
 
     /// Adds and runs the transfers. They are independent: a failed one does not affect the others.
@@ -86,13 +91,15 @@ struct TransferRun {
             for await (position, outcome) in group {
                 outcomes[position] = outcome
                 while toldCount < names.count, let next = outcomes[toldCount] {
-                    report(next, display)
+                    report(next, of: names[toldCount], display)
                     toldCount += 1
                 }
                 takeUpNext()
             }
             // Transfers that a signal kept from starting have no outcome.
-            for case let outcome? in outcomes[toldCount...] { report(outcome, display) }
+            for (name, outcome) in zip(names, outcomes).dropFirst(toldCount) {
+                if let outcome { report(outcome, of: name, display) }
+            }
             return outcomes.map { $0 ?? .stopped }
         }
     }
@@ -106,6 +113,8 @@ struct TransferRun {
             switch try await begin(position, display) {
             case .finished(let snapshot):
                 return .ended(snapshot, ending: "already there")
+            case .present(let file):
+                return .present(file)
             case .run(let id):
                 display.add(try await client.transfer(id))
                 let snapshot = try await client.run(id)
@@ -122,12 +131,15 @@ struct TransferRun {
         }
     }
 
-    private func report(_ outcome: Outcome, _ display: ProgressDisplay) {
+    private func report(_ outcome: Outcome, of name: String, _ display: ProgressDisplay) {
         switch outcome {
         case .ended(let snapshot, let ending):
             display.finish(
-                snapshot, ending: ending, output: result(snapshot),
+                snapshot, ending: ending, output: result(snapshot, name),
                 complaint: complaint(snapshot))
+        case .present(let file):
+            display.pass(
+                file.byteCount, output: options.json ? file.json(name) : output(file.output, name))
         case .refused(let name, let error):
             let message = printable(error.description)
             let line = RefusedLine(
@@ -143,13 +155,20 @@ struct TransferRun {
     }
 
     /// Returns the text for standard output; nil for none.
-    private func result(_ snapshot: TransferSnapshot) -> String? {
+    private func result(_ snapshot: TransferSnapshot, _ name: String) -> String? {
         if options.json { return JSONLine.text(.result, snapshot) }
         guard snapshot.state == .completed else { return nil }
         let text =
             snapshot.direction == .upload
             ? snapshot.remoteFileID?.text ?? snapshot.uploadURL ?? "" : snapshot.path
-        return (StandardOutput.isTerminal ? printable(text) : text) + "\n"
+        return output(text, name)
+    }
+
+    private func output(_ text: String, _ name: String) -> String {
+        let line = namesFiles ? "\(text)  \(name)" : text
+        // Elsewhere the path is data, except that one line is one file.
+        let isLine = !line.contains("\n")
+        return (StandardOutput.isTerminal || !isLine ? printable(line) : line) + "\n"
     }
 
     /// Returns the message for a failed transfer; nil for none, or if a signal stopped it.
@@ -181,24 +200,61 @@ struct TransferRun {
     }
 }
 
+/// A file that need not be transferred: the server has it, or the destination is it already.
+struct PresentFile: Sendable {
+    var direction: TransferDirection
+    var id: FileID
+    var byteCount: Int64
+    var digest: SHA256Digest
+    /// Text for standard output: the id or the path.
+    var output: String
+
+    private struct Line: Encodable {
+        var version = 1
+        var type = JSONLine.Kind.result
+        var direction: TransferDirection
+        var name: String
+        var state = TransferState.completed
+        var bytesTransferred: Int64
+        var size: Int64
+        var remoteFileId: FileID
+        var fileHashSha256: SHA256Digest
+        var verification = Verification.sha256
+        var path: String?
+        var message = "Already there."
+    }
+
+    func json(_ name: String) -> String {
+        JSONLine.encode(
+            Line(
+                direction: direction, name: name, bytesTransferred: byteCount, size: byteCount,
+                remoteFileId: id, fileHashSha256: digest,
+                path: direction == .download ? output : nil))
+    }
+}
+
 /// The result for one of the names.
 private enum Outcome: Sendable {
     /// - Parameter ending: Text in place of `done`.
     case ended(TransferSnapshot, ending: String?)
     case refused(String, TransferError)
+    case present(PresentFile)
     /// A signal came before the transfer was added.
     case stopped
 
     var isCompleted: Bool {
-        if case .ended(let snapshot, _) = self { return snapshot.state == .completed }
-        return false
+        return switch self {
+        case .ended(let snapshot, _): snapshot.state == .completed
+        case .present: true
+        case .refused, .stopped: false
+        }
     }
 
     /// Whether the transfer can be resumed.
     var isUnfinished: Bool {
         switch self {
         case .ended(let snapshot, _): !snapshot.state.isFinal
-        case .refused: false
+        case .refused, .present: false
         case .stopped: true
         }
     }
@@ -214,6 +270,7 @@ private enum Outcome: Sendable {
         case .ended(let snapshot, _):
             snapshot.errorCode?.facts.exitStatus ?? ExitStatus.failure
         case .refused(_, let error): error.code.facts.exitStatus
+        case .present: ExitStatus.success
         case .stopped: ExitStatus.failure
         }
     }

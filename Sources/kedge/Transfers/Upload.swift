@@ -10,6 +10,12 @@ struct Upload: AsyncParsableCommand {
         discussion: """
             Prints the id of each finished file on the server, in the order of the files.
 
+            With -r, a folder is uploaded with everything below it. Each file is a transfer of its
+            own and keeps its path from the folder's name on, for example trip/day 1/a.jpg, by
+            which `kedge download --prefix trip` finds it again. Run again, only files are sent
+            that the server does not have under the same path with the same bytes. Symbolic links
+            and empty folders are skipped and named; hidden files are uploaded like others.
+
             A file that was uploaded to this server before, has not changed since and still exists
             there is not sent again: its id is printed once more. --again uploads another copy.
 
@@ -18,17 +24,36 @@ struct Upload: AsyncParsableCommand {
             different file is refused. A session that is unknown or expired is an error; no new one
             is created. `kedge transfers show --json` prints the id.
 
-            With --dialect tus or resumable-upload (IETF), files are uploaded to any server that
+            With --protocol tus or resumable-upload (IETF), files are uploaded to any server that
             supports the protocol; --server is then the URL that creates uploads, for example
             https://example.org/files/. If the server reports no id, the address of the upload is
             printed instead.
             """)
 
-    @Argument(help: "Files to upload; each is a separate transfer.", completion: .file())
+    @Argument(
+        help: "Files to upload, and folders with -r; each file is a separate transfer.",
+        completion: .file())
     var files: [String]
+    @Flag(name: .shortAndLong, help: "Upload folders with everything below them.")
+    var recursive = false
+    @Option(
+        help: ArgumentHelp(
+            "Path on the server in place of the folder's name; '' for none.", valueName: "path"))
+    var prefix: String?
+    @Flag(help: "Upload what symbolic links lead to, instead of skipping them.")
+    var followLinks = false
+    @OptionGroup var folder: FolderOptions
+    @Option(help: "Name of the file on the server; for one file.") var name: String?
+    @Option(
+        help: ArgumentHelp(
+            "Text to store with the files; may be repeated.", valueName: "key=value"))
+    var metadata: [MetadataArgument] = []
     @Option(help: "Media type to store with the files.") var mimeType: String?
     @Option(help: "Chunk size to request: bytes, or 8M.") var chunkSize: ByteCountArgument?
-    @Option(help: "Upload protocol.") var dialect = UploadProtocolArgument(.native)
+    @Option(
+        name: [.customLong("protocol"), .customLong("dialect", withSingleDash: false)],
+        help: ArgumentHelp("Upload protocol.", valueName: "protocol"))
+    var uploadProtocol = UploadProtocolArgument(.native)
     @Option(help: "Upload session to resume; for one file.") var session: String?
     @Option(help: "Files to upload at the same time.") var parallel = 2
     @Flag(help: "Upload files again that the server has from an earlier upload.") var again = false
@@ -42,8 +67,23 @@ struct Upload: AsyncParsableCommand {
         guard (1...16).contains(parallel) else {
             throw ValidationError("--parallel must be 1 to 16.")
         }
-        guard session == nil || (files.count == 1 && dialect.value == .native) else {
-            throw ValidationError("--session needs exactly one file and the native --dialect.")
+        guard session == nil || (files.count == 1 && uploadProtocol.value == .native) else {
+            throw ValidationError("--session needs exactly one file and the native --protocol.")
+        }
+        guard name == nil || (files.count == 1 && !recursive) else {
+            throw ValidationError("--name needs exactly one file.")
+        }
+        let folderOnly = [
+            (prefix != nil, "--prefix"), (followLinks, "--follow-links"),
+            (!folder.include.isEmpty, "--include"), (!folder.exclude.isEmpty, "--exclude"),
+            (folder.dryRun, "--dry-run"),
+        ]
+        for (isSet, option) in folderOnly where isSet && !recursive {
+            throw ValidationError("\(option) needs -r.")
+        }
+        guard !recursive || (session == nil && uploadProtocol.value != .resumableUpload) else {
+            throw ValidationError(
+                "-r needs a protocol that can send the paths: native or tus, without --session.")
         }
         guard chunkSize?.byteCount ?? 1 > 0 else {
             throw ValidationError("--chunk-size must be above 0.")
@@ -52,18 +92,19 @@ struct Upload: AsyncParsableCommand {
 
     func run() async throws {
         let session = try session.map { try identifier(SessionID.self, $0) }
+        let sources = recursive ? try folderSources() : files.map { UploadSourceFile(path: $0) }
+        if folder.dryRun { return printPlan(sources) }
         let client = try await options.makeClient {
             $0.maxConcurrentTransfers = parallel
             connections.apply(to: &$0)
             waiting.apply(to: &$0)
         }
-        let uploadOptions = UploadOptions(
-            mimeType: mimeType, chunkSize: chunkSize?.byteCount,
-            uploadProtocol: dialect.value, sessionID: session)
-        // The server reports itself whether a session named by the user is finished.
-        let again = again || session != nil
-        let (files, checking, wish, wait) = (files, checkContainer, chunkSize?.byteCount, waiting)
-        let run = TransferRun(client: client, options: options) { snapshot, display in
+        var uploadOptions = UploadOptions(
+            fileName: name, mimeType: mimeType, chunkSize: chunkSize?.byteCount,
+            uploadProtocol: uploadProtocol.value, sessionID: session)
+        for entry in metadata { uploadOptions.metadata[entry.key] = entry.value }
+        let wish = chunkSize?.byteCount
+        var run = TransferRun(client: client, options: options) { snapshot, display in
             guard let wish, snapshot.state == .completed, let used = snapshot.chunkSize,
                 used != wish
             else { return }
@@ -71,47 +112,196 @@ struct Upload: AsyncParsableCommand {
                 "\(printable(snapshot.name)): chunks of \(used) bytes were used instead of \(wish)."
             )
         }
-        let byteCounts = files.map(Self.byteCount)
-        try await run(files, byteCounts: byteCounts) { position, display in
-            let path = files[position]
-            if !again,
-                let finished = try await Self.finished(
-                    path, client, uploadOptions, wait, display)
-            {
-                return .finished(finished)
-            }
-            try await checking.checkSource(path, client, display)
-            return .run(try await client.enqueueUpload(path: path, options: uploadOptions))
+        run.namesFiles = recursive
+        let uploading = UploadStart(
+            client: client, options: uploadOptions, waiting: waiting, checking: checkContainer,
+            // The server reports itself whether a session named by the user is finished.
+            sendsAgain: again || session != nil, isRecursive: recursive)
+        try await run(sources.map(\.name), byteCounts: sources.map(\.byteCount)) {
+            try await uploading(sources[$0], $1)
         }
     }
 
-    /// Returns the size of the file; nil if it cannot be read, which its transfer reports.
-    private static func byteCount(_ path: String) -> Int64? {
+    /// Reads the named folders. Names what is left out.
+    private func folderSources() throws -> [UploadSourceFile] {
+        var sources: [UploadSourceFile] = []
+        for file in files {
+            var facts = stat()
+            guard unsafe stat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR else {
+                let name = file.split(separator: "/").last.map(String.init) ?? file
+                sources.append(UploadSourceFile(path: file, remotePath: joined(prefix, name)))
+                continue
+            }
+            let scan = FolderScan(of: file, folder.filter, followsLinks: followLinks)
+            let root = prefix ?? FolderScan.name(of: file) ?? ""
+            for found in scan.files {
+                sources.append(
+                    UploadSourceFile(
+                        path: joined(file, found.path), remotePath: joined(root, found.path)))
+            }
+            for omission in scan.omissions {
+                let place = joined(file, omission.path)
+                if omission.isFailure {
+                    sources.append(
+                        UploadSourceFile(
+                            path: place,
+                            refusal: TransferError(
+                                .fileMissing, operation: "read folder", resource: place,
+                                explanation: "It cannot be read: \(omission.reason).")))
+                } else {
+                    warn(place, "skipped: \(omission.reason).")
+                }
+            }
+        }
+        return sources
+    }
+
+    private func warn(_ name: String, _ message: String) {
+        if options.json {
+            StandardOutput.write(JSONLine.encode(WarningLine(name: name, message: message)))
+        }
+        guard !options.quiet else { return }
+        StandardError.write("kedge: \(printable(name)): \(message)\n")
+    }
+
+    private func joined(_ folder: String?, _ path: String) -> String {
+        guard let folder, !folder.isEmpty else { return path }
+        return folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
+    }
+
+    private func printPlan(_ sources: [UploadSourceFile]) {
+        for source in sources {
+            guard source.refusal == nil else {
+                warn(source.path, source.refusal?.explanation ?? "")
+                continue
+            }
+            StandardOutput.write(
+                FolderPlan.line(
+                    source.remotePath ?? source.name, source.byteCount, asJSON: options.json))
+        }
+        guard !options.quiet else { return }
+        StandardError.write(FolderPlan.sum(sources.map(\.byteCount)))
+    }
+}
+
+/// A file that a command is to upload.
+struct UploadSourceFile: Sendable {
+    let path: String
+    /// Path on the server; nil without one.
+    var remotePath: String?
+    /// Why it cannot be uploaded; nil if nothing is known against it.
+    var refusal: TransferError?
+    /// Size; nil if it cannot be read, which its transfer reports.
+    let byteCount: Int64?
+    let isFolder: Bool
+
+    init(path: String, remotePath: String? = nil, refusal: TransferError? = nil) {
+        self.path = path
+        self.remotePath = remotePath
+        self.refusal = refusal
         var facts = stat()
-        guard stat(path, &facts) == 0, facts.st_mode & S_IFMT == S_IFREG else { return nil }
-        return Int64(facts.st_size)
+        let isThere = unsafe refusal == nil && stat(path, &facts) == 0
+        byteCount = isThere && facts.st_mode & S_IFMT == S_IFREG ? Int64(facts.st_size) : nil
+        isFolder = isThere && facts.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// Returns the finished upload of the file, if any. Waits for an unreachable server, as a
-    /// transfer does: an upload without this check could make a second copy.
-    private static func finished(
-        _ path: String, _ client: TransferClient, _ options: UploadOptions,
-        _ waiting: WaitOptions, _ display: ProgressDisplay
-    ) async throws -> TransferSnapshot? {
-        var (wait, failureCount) = (Duration.seconds(1), 0)
-        let deadline = waiting.maxWait?.duration.map { ContinuousClock.now + $0 }
-        while true {
-            do {
-                return try await client.finishedUpload(path: path, options: options)
-            } catch let error as TransferError where error.isRetryable {
-                failureCount += 1
-                let isOver = deadline.map { ContinuousClock.now + wait > $0 } ?? false
-                guard !isOver, failureCount <= waiting.retries ?? .max else { throw error }
-                display.say("\(printable(path)): \(printable(error.description)) Trying again.")
-                try await Task.sleep(for: wait)
-                wait = min(wait * 2, .seconds(30))
-            }
+    /// Name in messages.
+    var name: String { path }
+}
+
+/// Starts the upload of one file, unless the server has it.
+struct UploadStart: Sendable {
+    let client: TransferClient
+    let options: UploadOptions
+    let waiting: WaitOptions
+    let checking: ContainerChecking
+    let sendsAgain: Bool
+    let isRecursive: Bool
+    private let folders = ServerFolders()
+
+    func callAsFunction(
+        _ source: UploadSourceFile, _ display: ProgressDisplay
+    ) async throws -> TransferRun.Start {
+        if let refusal = source.refusal { throw refusal }
+        guard !source.isFolder else {
+            throw TransferError(
+                .usage, operation: "upload", resource: source.path,
+                explanation: "It is a folder; -r uploads it.")
         }
+        var options = options
+        options.metadata[FilePath.metadataKey] = source.remotePath ?? options.metadata["path"]
+        if !sendsAgain, let present = try await present(source, options, display) {
+            return present
+        }
+        try await checking.checkSource(source.path, client, display)
+        return .run(try await client.enqueueUpload(path: source.path, options: options))
+    }
+
+    /// Returns the file that the server has already: by the records, or by path and SHA-256.
+    private func present(
+        _ source: UploadSourceFile, _ options: UploadOptions, _ display: ProgressDisplay
+    ) async throws -> TransferRun.Start? {
+        let client = client
+        let retrying = ServerRetry(waiting: waiting, client: client) { error in
+            display.say("\(printable(source.path)): \(printable(error.description)) Trying again.")
+        }
+        let finished = try await retrying {
+            try await client.finishedUpload(path: source.path, options: options)
+        }
+        guard let path = source.remotePath, options.uploadProtocol == .native else {
+            return finished.map { .finished($0) }
+        }
+        let top = path.split(separator: "/").first.map(String.init) ?? path
+        let there = try await folders.folder(top, client, retrying)[path]
+        guard let there, there.damagedAt == nil else { return finished.map { .finished($0) } }
+        if let finished, finished.remoteFileID == there.remoteFileId {
+            return .present(PresentFile(there))
+        }
+        // Another machine has sent it, or other bytes since.
+        guard there.size == source.byteCount else { return nil }
+        guard try await client.digest(ofFileAt: source.path) == there.sha256 else { return nil }
+        return .present(PresentFile(there))
+    }
+}
+
+/// The lists of the server, each requested once.
+private actor ServerFolders {
+    private var lists: [String: Task<ServerFolder, any Error>] = [:]
+
+    func folder(
+        _ prefix: String, _ client: TransferClient, _ retrying: ServerRetry
+    ) async throws -> ServerFolder {
+        let list =
+            lists[prefix] ?? Task { try await ServerFolder(prefix, client, retrying) }
+        lists[prefix] = list
+        return try await withTaskCancellationHandler {
+            try await list.value
+        } onCancel: {
+            list.cancel()
+        }
+    }
+}
+
+extension PresentFile {
+    /// A file that the server has.
+    fileprivate init(_ file: FileMeta) {
+        self.init(
+            direction: .upload, id: file.remoteFileId, byteCount: file.size, digest: file.sha256,
+            output: file.remoteFileId.text)
+    }
+}
+
+/// One entry of `--metadata`.
+struct MetadataArgument: ExpressibleByArgument {
+    let key: String
+    let value: String
+
+    init?(argument: String) {
+        guard let equals = argument.firstIndex(of: "="), equals > argument.startIndex else {
+            return nil
+        }
+        key = String(argument[..<equals])
+        value = String(argument[argument.index(after: equals)...])
     }
 }
 

@@ -20,12 +20,16 @@ struct WaitOptions: ParsableArguments {
         guard retries ?? 0 >= 0 else { throw ValidationError("--retries must be 0 or more.") }
     }
 
+    /// Returns how long to wait for a server; nil for ever.
+    func limit(ofKnownServer isKnown: Bool) -> Duration? {
+        maxWait == nil && !isKnown ? Self.firstAnswerTimeout : maxWait?.duration
+    }
+
     /// Applies the options to a configuration.
     func apply(to configuration: inout ClientConfiguration) {
         configuration.retry.maxRetries = retries
         configuration.serverTimeout = maxWait?.duration
-        configuration.firstAnswerTimeout =
-            maxWait == nil ? Self.firstAnswerTimeout : maxWait?.duration
+        configuration.firstAnswerTimeout = limit(ofKnownServer: false)
     }
 }
 
