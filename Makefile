@@ -18,9 +18,13 @@ STORM_OPTIONS ?= --lifetime 150
 STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 
 # The release build needs no Swift runtime on the machine it runs on. Its symbols are not exported: nothing
-# looks them up when it runs, and they are a tenth of it.
-STATIC := --configuration release --static-swift-stdlib -Xswiftc -use-ld=lld -Xlinker --no-export-dynamic
+# looks them up when it runs, and they are a tenth of it. It looks for no library beside itself: the
+# directory of a program is no place that Debian allows libraries in.
+STATIC := --configuration release --static-swift-stdlib --disable-local-rpath -Xswiftc -use-ld=lld \
+    -Xlinker --no-export-dynamic
 RELEASE := $(STATIC) --product kedge
+# The command that is installed; BINARY=PATH takes another one, and needs no Swift toolchain.
+BINARY ?= $$(swift build $(RELEASE) --show-bin-path)/kedge
 VENV := .build-venv
 BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
@@ -40,7 +44,7 @@ QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|Kedge
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
-PROGRAMS := $(wildcard Tests/*/*.py Tests/*/*/*.py)
+PROGRAMS := $(wildcard deploy/*/*.py Tests/*/*.py Tests/*/*/*.py)
 
 .PHONY: help
 help: ## List the targets
@@ -58,10 +62,16 @@ test-deps: $(VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need be
 build: ## Build the command for release; make deps installs what it needs
 	swift build $(RELEASE)
 
-# The symbols are in a file of their own, which gdb, perf and addr2line find by the build id.
+# The symbols are in a file of their own, which gdb, perf and addr2line find by the build id. The files
+# beside the binary are made from it: manual pages and completions come from its help.
 .PHONY: install
-install: ## Install what make build built below DESTDIR/PREFIX, with its symbols apart
-	.ci/install-binary "$$(swift build $(RELEASE) --show-bin-path)/kedge" "$(DESTDIR)$(PREFIX)"
+install: ## Install what make build built below DESTDIR/PREFIX: command, units, manual, completions
+	.ci/install-binary "$(BINARY)" "$(DESTDIR)$(PREFIX)"
+	.ci/install-files "$(BINARY)" "$(DESTDIR)" "$(PREFIX)"
+
+.PHONY: uninstall
+uninstall: ## Remove what make install put below DESTDIR/PREFIX; settings and data stay
+	.ci/uninstall "$(DESTDIR)" "$(PREFIX)"
 
 .PHONY: run
 run: deps build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
@@ -87,6 +97,7 @@ test: deps test-deps ## Run every test
 	Tests/interruptions/check_interruptions.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/hashing/check_hashing.sh
 	Tests/install/check_install.sh
+	Tests/install/check_files.sh "$$(swift build --show-bin-path)/kedge"
 	$(VENV)/bin/python Tests/terminal/check_terminal.py "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
