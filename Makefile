@@ -11,6 +11,7 @@ TORTURE_SECONDS ?= 600
 DATA ?= ./kedge-data
 DESTDIR ?=
 PREFIX ?= /usr/local
+DEB_DIR ?= .build
 BENCH_DIR ?= /tmp
 BENCH_OPTIONS ?=
 CLIENTS_MIB ?= 200
@@ -23,7 +24,7 @@ STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 STATIC := --configuration release --static-swift-stdlib --disable-local-rpath -Xswiftc -use-ld=lld \
     -Xlinker --no-export-dynamic
 RELEASE := $(STATIC) --product kedge
-# The command that is installed; BINARY=PATH takes another one, and needs no Swift toolchain.
+# The command that is installed and packaged; BINARY=PATH takes another one, and needs no Swift toolchain.
 BINARY ?= $$(swift build $(RELEASE) --show-bin-path)/kedge
 VENV := .build-venv
 BENCH_VENV := .build-bench-venv
@@ -73,6 +74,11 @@ install: ## Install what make build built below DESTDIR/PREFIX: command, units, 
 uninstall: ## Remove what make install put below DESTDIR/PREFIX; settings and data stay
 	.ci/uninstall "$(DESTDIR)" "$(PREFIX)"
 
+.PHONY: deb
+deb: ## Make a Debian package of what make build built, in DEB_DIR
+	@.ci/require-packages package
+	.ci/build-deb "$(BINARY)" "$(DEB_DIR)"
+
 .PHONY: run
 run: deps build ## Serve on 127.0.0.1:8080 with data in ./kedge-data
 	exec "$$(swift build $(RELEASE) --show-bin-path)/kedge" serve \
@@ -117,10 +123,16 @@ check: ## Check quickly: format, lint, unit tests and conformance in memory
 .PHONY: check-all
 check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers, torture
 	.ci/run
+	$(MAKE) --no-print-directory test-package
 	$(MAKE) --no-print-directory test-tsan
 	$(MAKE) --no-print-directory test-release-tsan
 	$(MAKE) --no-print-directory fuzz
 	$(MAKE) --no-print-directory torture
+
+# It needs the release build: a package of the debug build would need the Swift toolchain.
+.PHONY: test-package
+test-package: build test-deps ## Test the Debian package of the release build
+	Tests/install/check_deb.sh "$(BINARY)"
 
 .PHONY: test-release-tsan
 test-release-tsan: test-deps ## Run the quick tests as a release build under the thread sanitizer
