@@ -131,8 +131,9 @@ check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers
 
 # It needs the release build: a package of the debug build would need the Swift toolchain.
 .PHONY: test-package
-test-package: build test-deps ## Test the Debian package of the release build
+test-package: build test-deps ## Test the Debian package, and the library as a dependency
 	Tests/install/check_deb.sh "$(BINARY)"
+	Tests/install/check_library.sh "$(BINARY)" .build-library
 
 .PHONY: test-release-tsan
 test-release-tsan: test-deps ## Run the quick tests as a release build under the thread sanitizer
@@ -216,7 +217,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-release-tsan .build-fuzz $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
+	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
