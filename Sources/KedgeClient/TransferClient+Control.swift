@@ -40,6 +40,31 @@ extension TransferClient {
         }
     }
 
+    /// Removes the record of a completed, failed or canceled transfer. The files stay. Without its
+    /// record, a finished upload is no longer known to be at the server.
+    ///
+    /// - Throws: `TRANSFER_NOT_FOUND`; `ILLEGAL_TRANSITION` for a transfer that has not ended.
+    public func removeRecord(_ id: TransferID) async throws {
+        try await store.removeRecord(id)
+    }
+
+    /// Removes the records of all transfers that are in one of the states and have not changed for
+    /// this time.
+    ///
+    /// - Parameter states: States other than `completed`, `failed` and `canceled` are ignored.
+    /// - Returns: The number of removed records.
+    @discardableResult
+    public func removeRecords(
+        in states: Set<TransferState> = [.completed, .canceled], olderThan age: Duration = .zero
+    ) async throws -> Int {
+        let now = environment.now()
+        return try await store.removeRecords(
+            in: states,
+            before: Timestamp(
+                millisecondsSinceEpoch: now.millisecondsSinceEpoch + 1
+                    - Int64(age / .milliseconds(1))))
+    }
+
     /// Whether this client's server has ever answered, according to the records.
     package var isServerKnown: Bool {
         get async throws { try await store.isKnownServer(serverURL) }

@@ -58,16 +58,27 @@ extension TransferClient {
     /// Runs all waiting transfers, including those of processes that have ended. Returns when none
     /// of them can continue. A failed transfer does not stop the others.
     public func runQueued() async throws -> [TransferSnapshot] {
-        let waiting = try await store.records().filter { record in
-            let status = record.status
-            return status.state == .queued || status.pauseReason == .shutdown || record.isOrphaned
-        }
+        let waiting = try await resumableTransfers()
         return try await withThrowingTaskGroup(of: TransferSnapshot.self) { group in
-            for record in waiting { group.addTask { try await self.run(record.status.id) } }
+            for snapshot in waiting { group.addTask { try await self.run(snapshot.id) } }
             var results: [TransferSnapshot] = []
             for try await snapshot in group { results.append(snapshot) }
             return results
         }
+    }
+
+    /// Returns the transfers that ``runQueued()`` would run, oldest first: those that wait, and those
+    /// of processes that have ended. Transfers that the user paused, and failed ones, are not among
+    /// them.
+    public func resumableTransfers() async throws -> [TransferSnapshot] {
+        var snapshots: [TransferSnapshot] = []
+        for record in try await store.records() {
+            let status = record.status
+            let isWaiting = status.state == .queued || status.pauseReason == .shutdown
+            guard isWaiting || record.isOrphaned else { continue }
+            snapshots.append(try await transfer(status.id))
+        }
+        return snapshots
     }
 
     /// Stops all runs of this client before the process ends, for example on Ctrl-C.

@@ -52,7 +52,8 @@ struct FolderTests {
     }
 
     private func fileCount(_ server: Server) async throws -> Int {
-        try await fixture.run(["files", "list", "--server", server.url]).output
+        try await fixture.run(
+            ["files", "list", "--json", "--server", server.url]).output
             .split(separator: "\n").count
     }
 

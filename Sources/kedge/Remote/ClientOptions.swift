@@ -23,7 +23,7 @@ struct ClientOptions: ParsableArguments {
     @Flag(help: "Write the client's log to standard error.") var verbose = false
 
     /// Placeholder where no server is contacted: the address of `make run`.
-    private static let localServer = "http://127.0.0.1:8080"
+    static let localServer = "http://127.0.0.1:8080"
 
     private var environment: [String: String] { ProcessInfo.processInfo.environment }
 
@@ -118,13 +118,4 @@ func reporting<Result>(_ body: () async throws -> Result) async throws -> Result
     } catch let error as TransferError {
         throw CommandFailure("kedge: \(error)", exitStatus: error.code.facts.exitStatus)
     }
-}
-
-/// Parses an id from the command line.
-func identifier<ID: RandomIdentifier>(_ type: ID.Type, _ text: String) throws -> ID {
-    guard let id = ID(text) else {
-        throw CommandFailure(
-            "kedge: \(text) is not an id of 32 hexadecimal digits.", exitStatus: ExitStatus.usage)
-    }
-    return id
 }

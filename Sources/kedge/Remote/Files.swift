@@ -5,49 +5,110 @@ internal import KedgeModel
 /// `kedge files`
 struct Files: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show and remove files on the server.",
-        subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
+        abstract: "Show, verify and remove files on the server.",
+        subcommands: [List.self, Show.self, Verify.self, Remove.self],
+        defaultSubcommand: List.self, aliases: ["ls"])
 
     struct List: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "List the files, newest first.")
+        static let configuration = CommandConfiguration(
+            abstract: "List the files, newest first, or by path with --prefix.", aliases: ["ls"])
+        @Option(
+            help: ArgumentHelp(
+                "List files at or below this path; '' for all that have a path.",
+                valueName: "path"))
+        var prefix: String?
         @Flag(help: "List only files whose copy on the server is known to be damaged.")
         var damaged = false
+        @Option(help: ArgumentHelp("List at most this many files.", valueName: "count"))
+        var limit: Int?
+        @Flag(name: .shortAndLong, help: "Also print the SHA-256 and the media type.")
+        var long = false
         @OptionGroup var options: ClientOptions
 
-        func run() async throws {
-            try await options.withClient { client in
-                var cursor: String?
-                var seen: Set<String> = []
-                repeat {
-                    let page = try await client.remote.listFiles(
-                        after: cursor, onlyDamaged: damaged)
-                    for file in page.files { StandardOutput.write(line(file)) }
-                    cursor = page.next
-                    if let next = page.next, !seen.insert(next).inserted {
-                        throw CommandFailure(
-                            "kedge: the server repeats a page of its list; stopping here.")
-                    }
-                } while cursor != nil
+        func validate() throws {
+            guard limit ?? 1 > 0 else { throw ValidationError("--limit must be above 0.") }
+            guard prefix == nil || !damaged else {
+                throw ValidationError("--prefix and --damaged cannot be combined.")
             }
         }
 
-        private func line(_ file: FileMeta) -> String {
-            if options.json { return JSONLine.encode(VersionedLine(value: file)) }
-            return "\(file.remoteFileId)  \(file.createdAt)  \(ByteText.size(file.size))  "
-                + "\(printable(file.fileName))\(file.damagedAt == nil ? "" : "  DAMAGED")\n"
+        func run() async throws {
+            try await options.withClient { client in
+                var isFirst = true
+                try await everyPage(of: client) { files in
+                    if options.json {
+                        for file in files {
+                            StandardOutput.write(JSONLine.encode(VersionedLine(value: file)))
+                        }
+                    } else {
+                        let text = FileText.table(files, isLong: long, hasHeader: isFirst)
+                        StandardOutput.write(text)
+                    }
+                    isFirst = false
+                }
+            }
+        }
+
+        private func everyPage(
+            of client: TransferClient, _ show: ([FileMeta]) -> Void
+        ) async throws {
+            var cursor: String?
+            var seen: Set<String> = []
+            var rest = limit ?? .max
+            repeat {
+                let page = try await client.remote.listFiles(
+                    prefix: prefix, after: cursor, limit: min(rest, 100), onlyDamaged: damaged)
+                show(Array(page.files.prefix(rest)))
+                rest -= page.files.count
+                cursor = rest > 0 ? page.next : nil
+                if let next = cursor, !seen.insert(next).inserted {
+                    throw CommandFailure(
+                        "kedge: the server repeats a page of its list; stopping here.")
+                }
+            } while cursor != nil
         }
     }
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(abstract: "Show one file as JSON.")
-        @Argument(help: "Id of the file.") var id: String
+        @Argument(help: RemoteID.help) var id: String
         @OptionGroup var options: ClientOptions
 
         func run() async throws {
-            let id = try identifier(FileID.self, id)
             try await options.withClient { client in
+                let id = try await RemoteID.file(id, client)
                 let file = try await client.remote.fileMeta(id)
                 StandardOutput.write(JSONLine.encode(VersionedLine(value: file)))
+            }
+        }
+    }
+
+    struct Verify: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Compare a local file with a file on the server.",
+            discussion: """
+                Compares size and SHA-256; nothing is transferred. Exit status 7 means that they
+                differ.
+                """)
+        @Argument(help: "The local file.", completion: .file()) var file: String
+        @Argument(help: RemoteID.help) var id: String
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            try await options.withClient { client in
+                let remote = try await client.remote.fileMeta(try await RemoteID.file(id, client))
+                let digest = try await client.digest(ofFileAt: file)
+                guard digest == remote.sha256 else {
+                    throw TransferError(
+                        .integrityMismatch, operation: "verify", resource: file,
+                        explanation: "\(file) has the SHA-256 \(digest), and \(remote.fileName) on"
+                            + " the server \(remote.sha256) in \(remote.size) bytes.")
+                }
+                guard !options.quiet else { return }
+                StandardOutput.write(
+                    options.json
+                        ? JSONLine.encode(VersionedLine(value: remote))
+                        : "\(printable(file)): the same as \(remote.remoteFileId), \(digest)\n")
             }
         }
     }
@@ -55,12 +116,16 @@ struct Files: AsyncParsableCommand {
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm", abstract: "Delete files on the server.")
-        @Argument(help: "Ids of the files.") var ids: [String]
+        @Argument(help: "Ids of the files: whole, a unique beginning, or `last`.")
+        var ids: [String]
         @OptionGroup var options: ClientOptions
 
         func run() async throws {
-            let ids = try ids.map { try identifier(FileID.self, $0) }
             try await options.withClient { client in
+                // All are looked up first: `last` means the newest file before the deletion.
+                var files: [FileID] = []
+                for id in ids { files.append(try await RemoteID.file(id, client)) }
+                let ids = files
                 var failures: [ErrorCode] = []
                 for id in ids {
                     do {
@@ -87,20 +152,79 @@ struct Files: AsyncParsableCommand {
 /// `kedge session`
 struct Session: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        abstract: "Show upload sessions on the server.", subcommands: [Show.self])
+        abstract: "Show upload sessions on the server.",
+        subcommands: [List.self, Show.self], defaultSubcommand: List.self)
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "List the unfinished sessions, newest first.", aliases: ["ls"])
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            try await options.withClient { client in
+                var table = TextTable([
+                    ("SESSION", .left), ("DONE", .right), ("SIZE", .right), ("AGE", .right),
+                    ("EXPIRES", .left), ("NAME", .left),
+                ])
+                var cursor: String?
+                var seen: Set<String> = []
+                repeat {
+                    let page = try await client.remote.listSessions(after: cursor, limit: 100)
+                    for session in page.sessions {
+                        guard !options.json else {
+                            StandardOutput.write(JSONLine.encode(VersionedLine(value: session)))
+                            continue
+                        }
+                        table.add([
+                            session.sessionId.text, ByteText.size(session.receivedBytes),
+                            session.fileSize.map { ByteText.size($0) } ?? "?",
+                            ByteText.age(session.createdAt), session.expiresAt.description,
+                            session.path ?? session.fileName,
+                        ])
+                    }
+                    cursor = page.next.flatMap { seen.insert($0).inserted ? $0 : nil }
+                } while cursor != nil
+                StandardOutput.write(table.text)
+            }
+        }
+    }
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Show the status of one session as JSON.")
-        @Argument(help: "Id of the session.") var id: String
+        @Argument(help: "Id of the session: whole, a unique beginning, or `last`.") var id: String
         @OptionGroup var options: ClientOptions
 
         func run() async throws {
-            let id = try identifier(SessionID.self, id)
             try await options.withClient { client in
+                let id = try await RemoteID.session(id, client)
                 let session = try await client.remote.sessionStatus(id)
                 StandardOutput.write(JSONLine.encode(VersionedLine(value: session)))
             }
         }
+    }
+}
+
+/// Files of the server as text for people.
+enum FileText {
+    /// Returns a table of files; empty for none.
+    static func table(_ files: [FileMeta], isLong: Bool, hasHeader: Bool) -> String {
+        var columns: [(name: String, alignment: TextTable.Alignment)] = [
+            ("ID", .left), ("CREATED", .left), ("SIZE", .right),
+        ]
+        if isLong { columns += [("SHA-256", .left), ("TYPE", .left)] }
+        var table = TextTable(columns + [("NAME", .left)])
+        for file in files {
+            var row = [
+                file.remoteFileId.text, file.createdAt.description, ByteText.size(file.size),
+            ]
+            if isLong { row += [file.sha256.hex, file.mimeType ?? "-"] }
+            let name = file.path ?? file.fileName
+            table.add(row + [name + (file.damagedAt == nil ? "" : "  DAMAGED")])
+        }
+        guard hasHeader else {
+            return String(table.text.drop { $0 != "\n" }.dropFirst())
+        }
+        return table.text
     }
 }

@@ -1,9 +1,12 @@
+internal import ArgumentParser
 internal import KedgeClient
 internal import KedgeModel
 
 /// Ids of the server's files and sessions as people type them: whole, a unique beginning, or `last`
 /// for the newest.
 enum RemoteID {
+    static let help: ArgumentHelp =
+        "Id of the file: whole, a unique beginning, or `last` for the newest."
     /// Beginnings shorter than this would often be unique by chance.
     private static let minPrefixCount = 4
 

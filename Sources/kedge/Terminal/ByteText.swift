@@ -1,4 +1,6 @@
 internal import Foundation
+internal import KedgeClient
+internal import KedgeModel
 
 /// Sizes, rates and times for people, in binary units.
 enum ByteText {
@@ -21,5 +23,15 @@ enum ByteText {
         return hours > 0
             ? String(format: "%d:%02d:%02d", hours, minutes, seconds % 60)
             : String(format: "%d:%02d", minutes, seconds % 60)
+    }
+
+    /// Returns the time since a moment in its largest unit, such as `3d`.
+    static func age(_ time: Timestamp, now: Timestamp = .current) -> String {
+        let seconds = max(0, now.millisecondsSinceEpoch - time.millisecondsSinceEpoch) / 1000
+        for (unit, length) in [("d", Int64(86_400)), ("h", 3600), ("m", 60)]
+        where seconds >= length {
+            return "\(seconds / length)\(unit)"
+        }
+        return "\(seconds)s"
     }
 }

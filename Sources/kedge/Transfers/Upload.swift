@@ -28,7 +28,7 @@ struct Upload: AsyncParsableCommand {
             supports the protocol; --server is then the URL that creates uploads, for example
             https://example.org/files/. If the server reports no id, the address of the upload is
             printed instead.
-            """)
+            """, aliases: ["put"])
 
     @Argument(
         help: "Files to upload, and folders with -r; each file is a separate transfer.",
@@ -91,7 +91,6 @@ struct Upload: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let session = try session.map { try identifier(SessionID.self, $0) }
         let sources = recursive ? try folderSources() : files.map { UploadSourceFile(path: $0) }
         if folder.dryRun { return printPlan(sources) }
         let client = try await options.makeClient {
@@ -99,9 +98,13 @@ struct Upload: AsyncParsableCommand {
             connections.apply(to: &$0)
             waiting.apply(to: &$0)
         }
+        var sessionID: SessionID?
+        if let session {
+            sessionID = try await reporting { try await RemoteID.session(session, client) }
+        }
         var uploadOptions = UploadOptions(
             fileName: name, mimeType: mimeType, chunkSize: chunkSize?.byteCount,
-            uploadProtocol: uploadProtocol.value, sessionID: session)
+            uploadProtocol: uploadProtocol.value, sessionID: sessionID)
         for entry in metadata { uploadOptions.metadata[entry.key] = entry.value }
         let wish = chunkSize?.byteCount
         var run = TransferRun(client: client, options: options) { snapshot, display in
