@@ -31,6 +31,8 @@ BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
 BENCH := --rclone $(BENCH_VENV)/bin/rclone --links Tests/bench/links --directory $(BENCH_DIR)
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
+GENERATORS_VENV := .build-generators-venv
+GENERATORS_REQUIREMENTS := Tests/contract/generators/requirements.txt
 CLIENTS_VENV := .build-clients-venv
 CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
@@ -56,7 +58,7 @@ deps: ## Install the Debian packages that building needs, or say how
 	@.ci/require-packages build
 
 .PHONY: test-deps
-test-deps: $(VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need besides
+test-deps: $(VENV)/ready $(GENERATORS_VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need besides
 	@.ci/require-packages test
 
 .PHONY: build
@@ -109,6 +111,8 @@ test: deps test-deps ## Run every test
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
+	PATH="$(CURDIR)/$(GENERATORS_VENV)/bin:$$PATH" \
+	    Tests/contract/check_generators.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
@@ -217,13 +221,21 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library $(VENV) $(BENCH_VENV) $(CLIENTS_VENV)
+	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library \
+	    $(VENV) $(GENERATORS_VENV) $(BENCH_VENV) $(CLIENTS_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
 	@.ci/require-packages check
 	python3 -m venv --clear $(VENV)
 	$(VENV)/bin/pip install --quiet --disable-pip-version-check -r $(PYTHON_REQUIREMENTS)
+	touch $@
+
+# Generators of clients from the contract.
+$(GENERATORS_VENV)/ready: $(GENERATORS_REQUIREMENTS)
+	@.ci/require-packages test
+	python3 -m venv --clear $(GENERATORS_VENV)
+	$(GENERATORS_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(GENERATORS_REQUIREMENTS)
 	touch $@
 
 # Clients of others, and servers of others that speak their protocols.
