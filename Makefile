@@ -110,6 +110,8 @@ test: deps test-deps ## Run every test
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
+	    Tests/docs/check_protocol.sh "$$(swift build --show-bin-path)/kedge"
+	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(GENERATORS_VENV)/bin:$$PATH" \
 	    Tests/contract/check_generators.sh "$$(swift build --show-bin-path)/kedge"
