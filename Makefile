@@ -46,7 +46,7 @@ export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
-SCRIPTS := $(wildcard .ci/* docs/*.sh Tests/*/*.sh)
+SCRIPTS := $(wildcard .ci/* Tests/*/*.sh)
 PROGRAMS := $(wildcard deploy/*/*.py Tests/*/*.py Tests/*/*/*.py)
 
 .PHONY: help
