@@ -35,6 +35,10 @@ GENERATORS_VENV := .build-generators-venv
 GENERATORS_REQUIREMENTS := Tests/contract/generators/requirements.txt
 CLIENTS_VENV := .build-clients-venv
 CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
+EXAMPLES_VENV := .build-examples-venv
+EXAMPLES_REQUIREMENTS := examples/fastapi/requirements.txt
+# A package of its own, which depends on this one.
+SWIFT_EXAMPLE := --package-path examples/swift --scratch-path .build-examples-swift
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
@@ -46,8 +50,8 @@ export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 
 QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
-SCRIPTS := $(wildcard .ci/* Tests/*/*.sh)
-PROGRAMS := $(wildcard deploy/*/*.py Tests/*/*.py Tests/*/*/*.py)
+SCRIPTS := $(wildcard .ci/* Tests/*/*.sh examples/*/*.sh)
+PROGRAMS := $(wildcard deploy/*/*.py Tests/*/*.py Tests/*/*/*.py examples/*/*.py)
 
 .PHONY: help
 help: ## List the targets
@@ -58,7 +62,8 @@ deps: ## Install the Debian packages that building needs, or say how
 	@.ci/require-packages build
 
 .PHONY: test-deps
-test-deps: $(VENV)/ready $(GENERATORS_VENV)/ready $(CLIENTS_VENV)/ready ## Install what the tests need besides
+test-deps: $(VENV)/ready $(GENERATORS_VENV)/ready $(CLIENTS_VENV)/ready \
+    $(EXAMPLES_VENV)/ready ## Install what the tests need besides
 	@.ci/require-packages test
 
 .PHONY: build
@@ -115,6 +120,10 @@ test: deps test-deps ## Run every test
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(GENERATORS_VENV)/bin:$$PATH" \
 	    Tests/contract/check_generators.sh "$$(swift build --show-bin-path)/kedge"
+	swift build $(SWIFT_EXAMPLE)
+	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
+	    Tests/examples/check_examples.sh "$$(swift build --show-bin-path)/kedge" \
+	    "$$(swift build $(SWIFT_EXAMPLE) --show-bin-path)/upload"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
@@ -203,11 +212,11 @@ bench-smoke: bench-deps ## The same, small, in two minutes: judges answers, memo
 
 .PHONY: format
 format: ## Format the Swift code in place
-	swift format format --in-place --recursive --parallel Package.swift Sources Tests
+	swift format format --in-place --recursive --parallel Package.swift Sources Tests examples
 
 .PHONY: lint
 lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contract
-	swift format lint --strict --recursive --parallel Package.swift Sources Tests
+	swift format lint --strict --recursive --parallel Package.swift Sources Tests examples
 	Tests/lint/check_imports.sh
 	python3 Tests/lint/house.py folders
 	python3 Tests/lint/check_style.py
@@ -223,8 +232,8 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library \
-	    $(VENV) $(GENERATORS_VENV) $(BENCH_VENV) $(CLIENTS_VENV)
+	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library .build-examples-swift \
+	    $(VENV) $(GENERATORS_VENV) $(BENCH_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
@@ -245,6 +254,13 @@ $(CLIENTS_VENV)/ready: $(CLIENTS_REQUIREMENTS)
 	@.ci/require-packages test
 	python3 -m venv --clear $(CLIENTS_VENV)
 	$(CLIENTS_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(CLIENTS_REQUIREMENTS)
+	touch $@
+
+# What the example in FastAPI runs in.
+$(EXAMPLES_VENV)/ready: $(EXAMPLES_REQUIREMENTS)
+	@.ci/require-packages check
+	python3 -m venv --clear $(EXAMPLES_VENV)
+	$(EXAMPLES_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(EXAMPLES_REQUIREMENTS)
 	touch $@
 
 # rclone is welcome but not needed: without it the benchmarks say so and go on.
