@@ -37,6 +37,7 @@ CLIENTS_VENV := .build-clients-venv
 CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 EXAMPLES_VENV := .build-examples-venv
 EXAMPLES_REQUIREMENTS := examples/fastapi/requirements.txt
+VENVS := $(VENV) $(GENERATORS_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV)
 # A package of its own, which depends on this one.
 SWIFT_EXAMPLE := --package-path examples/swift --scratch-path .build-examples-swift
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
@@ -62,8 +63,7 @@ deps: ## Install the Debian packages that building needs, or say how
 	@.ci/require-packages build
 
 .PHONY: test-deps
-test-deps: $(VENV)/ready $(GENERATORS_VENV)/ready $(CLIENTS_VENV)/ready \
-    $(EXAMPLES_VENV)/ready ## Install what the tests need besides
+test-deps: $(VENVS:%=%/ready) ## Install what the tests need besides
 	@.ci/require-packages test
 
 .PHONY: build
@@ -233,7 +233,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
 	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library .build-examples-swift \
-	    $(VENV) $(GENERATORS_VENV) $(BENCH_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV)
+	    $(VENVS) $(BENCH_VENV)
 
 # The Python tools, in an environment of their own and at known versions.
 $(VENV)/ready: $(PYTHON_REQUIREMENTS)
