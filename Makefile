@@ -38,8 +38,6 @@ CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 EXAMPLES_VENV := .build-examples-venv
 EXAMPLES_REQUIREMENTS := examples/fastapi/requirements.txt
 VENVS := $(VENV) $(GENERATORS_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV)
-# A package of its own, which depends on this one.
-SWIFT_EXAMPLE := --package-path examples/swift --scratch-path .build-examples-swift
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
@@ -120,10 +118,9 @@ test: deps test-deps ## Run every test
 	    Tests/contract/run_schemathesis.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(GENERATORS_VENV)/bin:$$PATH" \
 	    Tests/contract/check_generators.sh "$$(swift build --show-bin-path)/kedge"
-	swift build $(SWIFT_EXAMPLE)
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/examples/check_examples.sh "$$(swift build --show-bin-path)/kedge" \
-	    "$$(swift build $(SWIFT_EXAMPLE) --show-bin-path)/upload"
+	    "$$(swift build --show-bin-path)/upload-example"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
@@ -232,7 +229,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 
 .PHONY: clean
 clean: ## Remove everything that was built; data stays
-	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library .build-examples-swift \
+	rm -rf .build .build-tsan .build-release-tsan .build-fuzz .build-library \
 	    $(VENVS) $(BENCH_VENV)
 
 # The Python tools, in an environment of their own and at known versions.

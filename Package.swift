@@ -146,6 +146,10 @@ let package = Package(
 
         // Shared fixtures of the tests, and programs that test from outside.
 
+        // The example, built like the code that it shows; it is also a package of its own.
+        .executableTarget(
+            name: "upload-example", dependencies: ["KedgeClient", "KedgeModel"],
+            path: "examples/swift/Sources/upload"),
         // Measures the release binary. Knows none of its targets, so that it builds quickly.
         .executableTarget(
             name: "kedge-bench", dependencies: ["CCrypto", "KedgeLocks", argumentParser],

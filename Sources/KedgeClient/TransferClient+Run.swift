@@ -67,9 +67,9 @@ extension TransferClient {
         }
     }
 
-    /// Returns the transfers that ``runQueued()`` would run, oldest first: those that wait, and those
-    /// of processes that have ended. Transfers that the user paused, and failed ones, are not among
-    /// them.
+    /// Returns the transfers that ``runQueued()`` would run, oldest first: those that wait, and
+    /// those of processes that have ended. Transfers that the user paused, and failed ones, are not
+    /// among them.
     public func resumableTransfers() async throws -> [TransferSnapshot] {
         var snapshots: [TransferSnapshot] = []
         for record in try await store.records() {

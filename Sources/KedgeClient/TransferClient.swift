@@ -211,7 +211,7 @@ public final class TransferClient: Sendable {
 
     /// Turns a URL of the server's own file into its id, for which hash and chunk digests are
     /// known.
-    private func normalized(_ reference: RemoteReference) throws -> RemoteReference {
+    func normalized(_ reference: RemoteReference) throws -> RemoteReference {
         guard case .url(let url) = reference else { return reference }
         guard URLText.origin(of: url) != nil else {
             throw TransferError(

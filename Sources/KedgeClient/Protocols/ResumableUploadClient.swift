@@ -35,7 +35,9 @@ struct ResumableUploadClient: SequentialUploadClient {
     ) -> ServerCall {
         var call = call("create upload", .post, endpoint.creationURL, version.interopVersion)
         call.fields.setCompleteness(false, version)
-        if version.hasLengthAndLimits { call.fields[.uploadLength] = String(description.byteCount) }
+        if version.hasLengthAndLimits {
+            call.fields[.uploadLength] = description.byteCount.map { String($0) }
+        }
         call.fields[.contentType] = description.mimeType ?? "application/octet-stream"
         call.fields[.contentDisposition] = Self.disposition(description.fileName)
         call.fields[.reprDigest] = description.digest.map { DigestHeader.rfc9530($0) }

@@ -31,7 +31,8 @@ protocol SequentialUploadClient: Sendable {
 struct UploadDescription: Sendable {
     let fileName: String
     let mimeType: String?
-    let byteCount: Int64
+    /// Size in bytes; nil while it is unknown, which only IETF uploads support here.
+    let byteCount: Int64?
     /// SHA-256 of the whole file, if already known.
     let digest: SHA256Digest?
     /// Text to store with the file; sent with tus only.

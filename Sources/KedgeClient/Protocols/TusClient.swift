@@ -42,7 +42,7 @@ struct TusClient: SequentialUploadClient {
 
     func create(_ description: UploadDescription) async throws -> CreatedUpload {
         var call = call("create upload", .post, endpoint.creationURL)
-        call.fields[.uploadLength] = String(description.byteCount)
+        call.fields[.uploadLength] = description.byteCount.map { String($0) }
         call.fields[.uploadMetadata] = Self.metadata(description)
         call.body = .bytes([])
         call.mayTakeLong = true

@@ -9,8 +9,9 @@ struct Download: AsyncParsableCommand {
         abstract: "Download files. Run the same command again to resume.",
         discussion: """
             The destination appears only when the whole file is complete and verified. Prints the
-            path of each finished file. The token is sent only to the server that --server or
-            KEDGE_SERVER names.
+            path of each finished file. -o - writes the bytes to standard output, in order; each
+            chunk is verified before it is written. The token is sent only to the server that
+            --server or KEDGE_SERVER names.
 
             --prefix downloads all files whose path on the server is the prefix or below it, as
             `kedge upload -r` stored them. They keep their whole path below the folder -o. Of
@@ -78,6 +79,13 @@ struct Download: AsyncParsableCommand {
         for (isSet, option) in folderOnly where isSet && prefix == nil {
             throw ValidationError("\(option) needs --prefix.")
         }
+        guard !isStream || (sources.count == 1 && !overwrite && !resumeUnverified) else {
+            throw ValidationError(
+                "-o - takes one id or URL, without --overwrite and --resume-unverified.")
+        }
+        guard !isStream || !options.json else {
+            throw ValidationError("-o - writes the file to standard output; --json cannot.")
+        }
         guard checkContainer != .refuse else {
             throw ValidationError(
                 "--check-container must be off or warn for a download.")
@@ -86,6 +94,8 @@ struct Download: AsyncParsableCommand {
             throw ValidationError("--give-back-below must be 0 or more.")
         }
     }
+
+    private var isStream: Bool { output == "-" }
 
     func run() async throws {
         let needsServer = prefix != nil || sources.contains { !$0.contains("://") }
@@ -102,7 +112,11 @@ struct Download: AsyncParsableCommand {
         let run = TransferRun(client: client, options: options) { snapshot, display in
             try await checking.checkResult(snapshot, client, display)
         }
-        if let prefix {
+        if isStream {
+            let source = sources[0]
+            try await StreamCommand(client: client, options: options, name: source).download(
+                expecting: sha256.flatMap { SHA256Digest(hex: $0) })
+        } else if let prefix {
             try await download(prefix, client, run, downloadOptions)
         } else {
             let (sources, destination) = (sources, try destination())

@@ -44,8 +44,9 @@ enum TransferText {
             ("done", "\(done(snapshot)) of \(size(snapshot))"),
             (
                 "chunks",
-                diagnosis.totalChunks.map {
-                    "\(diagnosis.confirmedChunks) of \($0), \(ByteText.size(diagnosis.chunkSize)) each"
+                diagnosis.totalChunks.map { count in
+                    let size = ByteText.size(diagnosis.chunkSize)
+                    return "\(diagnosis.confirmedChunks) of \(count), \(size) each"
                 }
             ),
             ("rate", snapshot.bytesPerSecond.map { ByteText.rate($0) }),

@@ -16,6 +16,12 @@ struct Upload: AsyncParsableCommand {
             that the server does not have under the same path with the same bytes. Symbolic links
             and empty folders are skipped and named; hidden files are uploaded like others.
 
+            `-` uploads standard input, under --name. A broken connection continues; a kill does
+            not, and any failure removes the upload. A pipe does not tell a killed producer from
+            the end of its output: --size or --sha256 refuse input that is too short. Or let kedge
+            run the producer: `kedge upload --name backup.tar -- tar -c photos` keeps the file only
+            if the command exits with 0.
+
             A file that was uploaded to this server before, has not changed since and still exists
             there is not sent again: its id is printed once more. --again uploads another copy.
 
@@ -31,9 +37,13 @@ struct Upload: AsyncParsableCommand {
             """, aliases: ["put"])
 
     @Argument(
-        help: "Files to upload, and folders with -r; each file is a separate transfer.",
+        help: ArgumentHelp(
+            "Files to upload, folders with -r, or - for standard input; each file is a separate "
+                + "transfer. With --name, the words after -- are a command, whose output is "
+                + "uploaded.",
+            valueName: "file"),
         completion: .file())
-    var files: [String]
+    var files: [String] = []
     @Flag(name: .shortAndLong, help: "Upload folders with everything below them.")
     var recursive = false
     @Option(
@@ -44,6 +54,10 @@ struct Upload: AsyncParsableCommand {
     var followLinks = false
     @OptionGroup var folder: FolderOptions
     @Option(help: "Name of the file on the server; for one file.") var name: String?
+    @Option(help: "Size that standard input or a command's output must have: bytes, or 8M.")
+    var size: ByteCountArgument?
+    @Option(help: "SHA-256 that standard input or a command's output must have.")
+    var sha256: String?
     @Option(
         help: ArgumentHelp(
             "Text to store with the files; may be repeated.", valueName: "key=value"))
@@ -63,7 +77,11 @@ struct Upload: AsyncParsableCommand {
     @OptionGroup var options: ClientOptions
 
     func validate() throws {
+        guard !isStream else { return try validateStream() }
         guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
+        guard size == nil, sha256 == nil else {
+            throw ValidationError("--size and --sha256 are for standard input and commands.")
+        }
         guard (1...16).contains(parallel) else {
             throw ValidationError("--parallel must be 1 to 16.")
         }
@@ -90,7 +108,34 @@ struct Upload: AsyncParsableCommand {
         }
     }
 
+    private var isStream: Bool { files == ["-"] || !producer.isEmpty }
+
+    /// The command whose output is uploaded; empty for files.
+    private var producer: [String] {
+        // The parser does not keep the terminator.
+        let words = CommandLine.arguments.drop { $0 != "--" }.dropFirst()
+        return name != nil && files.elementsEqual(words) ? Array(words) : []
+    }
+
+    private func validateStream() throws {
+        guard name != nil else { throw ValidationError("Standard input needs a --name.") }
+        let isOther = [
+            recursive, session != nil, again, !metadata.isEmpty, chunkSize != nil,
+            checkContainer != .off, uploadProtocol.value != .native,
+        ]
+        guard !isOther.contains(true) else {
+            throw ValidationError(
+                "Standard input takes no -r, --session, --again, --metadata, --chunk-size,"
+                    + " --check-container and --protocol.")
+        }
+        guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
+            throw ValidationError("--sha256 must be 64 hexadecimal digits.")
+        }
+        guard size?.byteCount ?? 0 >= 0 else { throw ValidationError("--size must be 0 or more.") }
+    }
+
     func run() async throws {
+        guard !isStream else { return try await runStream() }
         let sources = recursive ? try folderSources() : files.map { UploadSourceFile(path: $0) }
         if folder.dryRun { return printPlan(sources) }
         let client = try await options.makeClient {
@@ -123,6 +168,18 @@ struct Upload: AsyncParsableCommand {
         try await run(sources.map(\.name), byteCounts: sources.map(\.byteCount)) {
             try await uploading(sources[$0], $1)
         }
+    }
+
+    private func runStream() async throws {
+        let client = try await options.makeClient {
+            connections.apply(to: &$0)
+            waiting.apply(to: &$0)
+        }
+        let stream = StreamUploadOptions(
+            fileName: name ?? "", mimeType: mimeType, expectedSize: size?.byteCount,
+            expectedSHA256: sha256.flatMap { SHA256Digest(hex: $0) })
+        try await StreamCommand(client: client, options: options, name: stream.fileName)
+            .upload(stream, producer: producer)
     }
 
     /// Reads the named folders. Names what is left out.
