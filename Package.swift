@@ -112,7 +112,7 @@ let package = Package(
                 "KedgeEngine", configuration, httpTypes, hummingbird, lifecycle, logging, nioCore,
                 product("HummingbirdCore", of: "hummingbird"),
                 product("SystemPackage", of: "swift-system"), yams,
-            ]),
+            ], plugins: ["EmbedMigrations"]),
         .target(
             name: "KedgeSQLite",
             dependencies: [

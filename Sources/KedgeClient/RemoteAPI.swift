@@ -12,7 +12,7 @@ public struct RemoteAPI: Sendable {
     ///
     /// - Parameters:
     ///   - prefix: Only files whose path is this one or below it; the empty text for all files with
-    ///     a path. Nil for all files. Servers before 0.2 ignore it: check ``FileMeta/path``.
+    ///     a path. Nil for all files. Older servers ignore it: check the `path` of each file.
     ///   - after: `next` of the previous page; nil for the first.
     ///   - limit: Maximum number of files on the page; nil for the server's default.
     ///   - onlyDamaged: Only files whose copy is known to be damaged.

@@ -51,7 +51,9 @@ extension TransferClient {
     /// Removes the records of all transfers that are in one of the states and have not changed for
     /// this time.
     ///
-    /// - Parameter states: States other than `completed`, `failed` and `canceled` are ignored.
+    /// - Parameters:
+    ///   - states: States other than `completed`, `failed` and `canceled` are ignored.
+    ///   - age: Time since the last change; zero for all.
     /// - Returns: The number of removed records.
     @discardableResult
     public func removeRecords(

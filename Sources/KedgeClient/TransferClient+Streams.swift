@@ -13,6 +13,7 @@ extension TransferClient {
     /// the server.
     ///
     /// - Parameters:
+    ///   - options: Name and type of the file, and what the stream must be.
     ///   - onProgress: Called with the number of bytes that are durable on the server.
     ///   - onWait: Called with the reason before the next attempt after a failure.
     ///   - confirmEnd: Called after the last byte, before the server makes the file; an error that
@@ -71,6 +72,7 @@ extension TransferClient {
     /// after its end.
     ///
     /// - Parameters:
+    ///   - reference: The file on the server, or a URL.
     ///   - expectedSHA256: SHA-256 that the file must have; takes precedence over the server's.
     ///   - onStart: Called once with the size, if known, and whether each chunk is verified before
     ///     it is written.

@@ -150,7 +150,7 @@ extension TransferSnapshot {
             return status.lastErrorMessage ?? (isUpload ? "Uploading" : "Downloading")
         case .paused:
             switch status.pauseReason {
-            case .shutdown: return "Paused because kedge stopped; it resumes with the next run."
+            case .shutdown: return "Paused; the next run resumes it."
             case .constraint: return "Paused until the network allows it."
             case .user, nil: return "Paused; resume to continue."
             }

@@ -1,6 +1,7 @@
 internal import ArgumentParser
 internal import Foundation
 internal import KedgeModel
+internal import KedgeServer
 
 /// The command: parse, wire, run.
 struct Kedge: AsyncParsableCommand {
@@ -53,6 +54,27 @@ enum Main {
         }
     }
 
+    /// The subcommand that was probably meant, if the parser met another word in its place.
+    private static func suggestion(_ message: String) -> String {
+        guard message.contains("nexpected argument") else { return "" }
+        var command: any ParsableCommand.Type = Kedge.self
+        var path = ["kedge"]
+        for word in CommandLine.arguments.dropFirst() {
+            let subcommands = command.configuration.subcommands
+            let named = subcommands.first {
+                $0._commandName == word || $0.configuration.aliases.contains(word)
+            }
+            guard let named else {
+                let names = subcommands.map { $0._commandName }
+                guard let nearest = NearestName.of(word, in: names) else { return "" }
+                return "\nDid you mean `\((path + [nearest]).joined(separator: " "))`?"
+            }
+            command = named
+            path.append(named._commandName)
+        }
+        return ""
+    }
+
     /// Prints the error once and returns its exit status.
     private static func report(_ error: any Error) -> Int32 {
         if let failure = error as? CommandFailure {
@@ -69,7 +91,7 @@ enum Main {
             return ExitStatus.success
         }
         if !message.isEmpty {
-            StandardError.write(printable(message, keepsLines: true) + "\n")
+            StandardError.write(printable(message + suggestion(message), keepsLines: true) + "\n")
         }
         return parserStatus == .validationFailure ? ExitStatus.usage : ExitStatus.failure
     }

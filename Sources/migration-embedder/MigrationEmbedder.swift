@@ -1,14 +1,23 @@
 internal import Glibc
 
-/// Writes a Swift file with the text of every migration in a folder.
+/// Writes a Swift file with the text of every migration in a folder, or of the contract.
 ///
-/// Usage: `migration-embedder FOLDER OUTPUT`. The folder contains only `NNNN_name.sql` files,
+/// Usage: `migration-embedder FOLDER OUTPUT` or `migration-embedder --contract FILE OUTPUT`. The folder contains only `NNNN_name.sql` files,
 /// numbered from 0001 without gaps. Uses no Foundation, because the tool is built before everything
 /// else.
 @main
 struct MigrationEmbedder {
     static func main() {
-        guard CommandLine.arguments.count == 3 else {
+        let arguments = CommandLine.arguments
+        if arguments.count == 4, arguments[1] == "--contract" {
+            do throws(EmbeddingError) {
+                let text = try readText(at: arguments[2])
+                return try writeText(SwiftSource.text(ofContract: text), to: arguments[3])
+            } catch {
+                stop(error.message)
+            }
+        }
+        guard arguments.count == 3 else {
             stop("usage: migration-embedder FOLDER OUTPUT")
         }
         let folder = CommandLine.arguments[1]

@@ -25,6 +25,18 @@ enum SwiftSource {
         return text + "    ]\n}\n"
     }
 
+    static func text(ofContract contract: String) -> String {
+        let fence = String(repeating: "#", count: longestFence(in: contract) + 1)
+        return """
+            // Made by migration-embedder; changes here are lost.
+
+            /// The contract of the service, `openapi/kedge.yaml`.
+            enum EmbeddedContract {
+                static let text = \(fence)\"\"\"
+
+            """ + contract + "\n\"\"\"\(fence)\n}\n"
+    }
+
     /// Returns the length of the longest run of `#`. A delimiter with one more cannot occur in the
     /// text.
     private static func longestFence(in sql: String) -> Int {

@@ -87,7 +87,7 @@ public struct UploadOptions: Sendable {
     /// MIME type; nil to guess it from the name.
     public var mimeType: String?
     /// Text to store with the file on the server, by key; at most 8 KiB on a Kedge server. The key
-    /// ``FilePath/metadataKey`` is the file's path below a folder. Not supported by
+    /// `path` is the file's path below a folder. Not supported by
     /// ``UploadProtocol/resumableUpload``.
     public var metadata: [String: String]
     /// Preferred chunk size in bytes; nil for the client's. In protocols other than

@@ -12,6 +12,8 @@ internal import Yams
 package struct ConfigurationLoader {
     /// Values by key.
     package private(set) var values: [ConfigurationKey: String] = [:]
+    /// Where each value that is not a default was set: a flag, a variable, or a file with its line.
+    private var origins: [ConfigurationKey: String] = [:]
 
     /// Variables of other parts of Kedge, which this loader accepts and ignores.
     private static let otherVariables: Set<String> = [
@@ -40,8 +42,12 @@ package struct ConfigurationLoader {
             EnvironmentVariablesProvider(environmentVariables: environment)
                 .prefixKeys(with: "kedge"),
         ]
-        if let file, let provider = try await Self.fileProvider(file) {
+        if let file, let provider = try await Self.fileProvider(file, &origins) {
             providers.append(provider)
+        }
+        for key in ConfigurationKey.allCases {
+            if environment[key.environmentName] != nil { origins[key] = key.environmentName }
+            if flags[key] != nil { origins[key] = "--\(key.flagName)" }
         }
         let reader = ConfigReader(providers: providers)
         for key in ConfigurationKey.allCases {
@@ -58,7 +64,9 @@ package struct ConfigurationLoader {
         let known = Set(ConfigurationKey.allCases.map(\.environmentName)).union(otherVariables)
         for name in environment.keys.sorted() where name.hasPrefix("KEDGE_") {
             guard known.contains(name) else {
-                throw ConfigurationError("The environment variable \(name) is not a setting.")
+                throw ConfigurationError(
+                    "The environment variable \(name) is not a setting."
+                        + NearestName.question(about: name, in: known.sorted()))
             }
         }
     }
@@ -66,11 +74,13 @@ package struct ConfigurationLoader {
     /// Returns nil for a file that sets nothing.
     ///
     /// - Throws: ``ConfigurationError`` with a message of one line.
-    private static func fileProvider(_ path: String) async throws -> (any ConfigProvider)? {
+    private static func fileProvider(
+        _ path: String, _ origins: inout [ConfigurationKey: String]
+    ) async throws -> (any ConfigProvider)? {
         let text = try ConfigurationFile.text(at: path)
         do {
             guard let node = try Yams.compose(yaml: text) else { return nil }
-            try refuseUnknown(node, path: [])
+            try note(node, at: [], on: nil, of: path, &origins)
             return try await FileProvider<YAMLSnapshot>(filePath: FilePath(path))
         } catch let error as ConfigurationError {
             throw error
@@ -79,20 +89,39 @@ package struct ConfigurationLoader {
         }
     }
 
-    private static func refuseUnknown(_ node: Node, path: [String]) throws {
-        let name = ConfigurationFile.oneLine(path.joined(separator: "."))
+    /// Notes the line of each setting.
+    ///
+    /// - Throws: ``ConfigurationError`` for anything that is not a setting.
+    private static func note(
+        _ node: Node, at path: [String], on line: Int?, of file: String,
+        _ origins: inout [ConfigurationKey: String]
+    ) throws {
+        let place = ConfigurationFile.oneLine(file) + (line.map { ":\($0)" } ?? "")
         if let mapping = node.mapping {
             for (key, value) in mapping {
-                guard let key = key.string else {
-                    throw ConfigurationError("The configuration file has a key that is not text.")
+                guard let name = key.string else {
+                    throw ConfigurationError("\(place): A name is not text.")
                 }
-                try refuseUnknown(value, path: path + [key])
+                try note(
+                    value, at: path + [name], on: key.mark?.line, of: file, &origins)
             }
             return
         }
-        guard node.scalar != nil, ConfigurationKey(rawValue: name) != nil else {
-            throw ConfigurationError("The configuration file sets \(name), which is not a setting.")
+        let name = ConfigurationFile.oneLine(path.joined(separator: "."))
+        let names = ConfigurationKey.allCases.map(\.rawValue)
+        if names.contains(where: { $0.hasPrefix("\(name).") }) {
+            throw ConfigurationError(
+                "\(place): \(name) is a group of settings, and sets none of them.")
         }
+        guard let key = ConfigurationKey(rawValue: name) else {
+            throw ConfigurationError(
+                "\(place): \(name) is not a setting."
+                    + NearestName.question(about: name, in: names))
+        }
+        guard node.scalar != nil else {
+            throw ConfigurationError("\(place): \(name) takes one value, not a list.")
+        }
+        origins[key] = place
     }
 
     /// Returns the values as checked types.
@@ -191,7 +220,7 @@ package struct ConfigurationLoader {
         guard let value = Quantity.byteCount(text(key)), value >= minimum else {
             throw ConfigurationError(
                 "\(key.rawValue) must be a number of bytes of at least \(minimum), "
-                    + "such as 4194304, 4M or 10GiB.")
+                    + "such as 4194304, 4M or 10GiB; \(given(key)).")
         }
         return value
     }
@@ -199,7 +228,8 @@ package struct ConfigurationLoader {
     private func rate(_ key: ConfigurationKey) throws -> Int {
         let value = try bytes(key, atLeast: 0)
         guard value <= 1_000_000_000 else {
-            throw ConfigurationError("\(key.rawValue) must be at most 1000000000.")
+            throw ConfigurationError(
+                "\(key.rawValue) must be at most 1000000000; \(given(key)).")
         }
         return Int(value)
     }
@@ -210,7 +240,7 @@ package struct ConfigurationLoader {
         else {
             throw ConfigurationError(
                 "\(key.rawValue) must be a whole number from \(range.lowerBound) to "
-                    + "\(range.upperBound).")
+                    + "\(range.upperBound); \(given(key)).")
         }
         return number
     }
@@ -224,11 +254,12 @@ package struct ConfigurationLoader {
         guard let value = Quantity.seconds(text(key)), value >= minimum else {
             throw ConfigurationError(
                 "\(key.rawValue) must be a number of seconds of at least \(minimum), "
-                    + "such as 90, 5m, 2h or 7d.")
+                    + "such as 90, 5m, 2h or 7d; \(given(key)).")
         }
         // A hundred years. Larger values would only overflow in arithmetic.
         guard value <= 3_153_600_000 else {
-            throw ConfigurationError("\(key.rawValue) must be at most 3153600000 seconds.")
+            throw ConfigurationError(
+                "\(key.rawValue) must be at most 3153600000 seconds; \(given(key)).")
         }
         return .seconds(value)
     }
@@ -236,9 +267,17 @@ package struct ConfigurationLoader {
     private func choice<Value>(_ key: ConfigurationKey, _ make: (String) -> Value?) throws -> Value
     {
         guard let value = make(text(key)) else {
-            throw ConfigurationError("\(key.rawValue): \(key.summary)")
+            throw ConfigurationError("\(key.rawValue): \(key.summary) \(given(key)).")
         }
         return value
+    }
+
+    /// Names the value of a setting and where it was set.
+    private func given(_ key: ConfigurationKey) -> String {
+        let value =
+            key == .metadata ? StoreAddress.withoutPassword(text(key)) : text(key)
+        let shown = ConfigurationFile.quoted(value)
+        return "\(origins[key] ?? "the default") sets \(shown)"
     }
 
     /// The values in force as YAML that the loader can read back, without the password of the

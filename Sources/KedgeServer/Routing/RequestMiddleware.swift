@@ -79,8 +79,27 @@ struct RequestMiddleware: RouterMiddleware {
         if let reason, reason != failure?.code {
             context.logMetadata.set("error.reason", reason.rawValue)
         }
-        log(request, response, failure, context, isOurs ? .error : .info, since: start)
+        let isRoutine = failure == nil && Self.isRoutine(request, response, context)
+        let level = isOurs ? Logger.Level.error : isRoutine ? .debug : .info
+        log(request, response, failure, context, level, since: start)
         return response
+    }
+
+    /// Whether a request is one of very many: about a part of a file that is not finished, or a
+    /// check of the process.
+    private static func isRoutine(
+        _ request: Request, _ response: Response, _ context: KedgeRequestContext
+    ) -> Bool {
+        guard response.status.code < 400, context.logMetadata.metadata["file.id"] == nil else {
+            return false
+        }
+        return switch request.method {
+        case .put, .patch, .head, .options: true
+        case .get:
+            context.logMetadata.metadata["session.id"] != nil
+                || ["/healthz", "/readyz"].contains(request.uri.path)
+        default: false
+        }
     }
 
     private func translate(_ error: any Error, _ request: Request) -> EngineError {

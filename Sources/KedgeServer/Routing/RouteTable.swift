@@ -19,9 +19,12 @@ package struct RouteTable: Sendable {
         let sessions = SessionRoutes(engine: engine)
         let files = FileRoutes(engine: engine)
         let downloads = DownloadRoutes(engine: engine)
+        let service = ServiceRoutes()
         let sessionPath = "/uploads/sessions/{sessionId}"
         tus = TusRoutes(engine: engine, endpoint: tusEndpoint, address: publicAddress)
         let native = [
+            Route(.get, "/", service.describe),
+            Route(.get, "/openapi.yaml", service.contract),
             Route(.post, "/uploads/sessions", sessions.create),
             Route(.get, "/uploads/sessions", sessions.list),
             Route(.get, sessionPath, sessions.status),

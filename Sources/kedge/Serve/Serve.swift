@@ -12,15 +12,15 @@ struct Serve: AsyncParsableCommand {
 
     @Option(help: "YAML file with settings.") var config: String?
     @Flag(help: "Print the settings in force as YAML and exit.") var printConfig = false
+    @Flag(help: "Check the settings and exit, without a change and without the stores.")
+    var checkConfig = false
     @OptionGroup var settings: ServerSettings
 
     func run() async throws {
         let loader = try await settings.load(config: config)
-        if printConfig {
-            StandardOutput.write(loader.printed())
-            return
-        }
         let configuration = try await checked { try loader.configuration() }
+        guard !printConfig else { return StandardOutput.write(loader.printed()) }
+        guard !checkConfig else { return StandardError.write("The settings are valid.\n") }
         try await ServerProcess(configuration: configuration).run()
     }
 }

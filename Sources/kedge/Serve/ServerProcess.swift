@@ -14,6 +14,25 @@ struct ServerProcess {
 
     /// Runs until SIGTERM or SIGINT; a second signal ends the process at once.
     func run() async throws {
+        do {
+            try await serve()
+        } catch let failure as CommandFailure {
+            throw logged(failure)
+        }
+    }
+
+    /// Writes the message as a line of the log, if the log is for programs: whoever reads JSON
+    /// lines reads this one, too.
+    private func logged(_ failure: CommandFailure) -> CommandFailure {
+        guard configuration.logFormat == .json, let message = failure.message else {
+            return failure
+        }
+        let text = message.hasPrefix("kedge: ") ? String(message.dropFirst(7)) : message
+        Announcement.write(text, .critical, in: configuration)
+        return CommandFailure(nil, exitStatus: failure.exitStatus)
+    }
+
+    private func serve() async throws {
         ProcessMemory.shareArenas(processorCount: ProcessInfo.processInfo.activeProcessorCount)
         var configuration = configuration
         LoggingSystem.bootstrap { [configuration] label in
@@ -34,9 +53,9 @@ struct ServerProcess {
             try KedgeService(engine: engine, configuration: configuration, logger: logger) {
                 [configuration] port in
                 // For the user, and for a parent process that chose port 0.
-                StandardError.write(
-                    "kedge: serving on http://\(configuration.host):\(port), "
-                        + "\(printable(Self.places(configuration)))\n")
+                Announcement.write(
+                    "serving on http://\(configuration.host):\(port), "
+                        + Self.places(configuration), .notice, in: configuration)
             }
         }
         let sweep = SweepService(

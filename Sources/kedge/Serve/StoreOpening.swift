@@ -7,6 +7,7 @@ internal import KedgePostgres
 internal import KedgeS3
 internal import KedgeSQLite
 internal import KedgeServer
+internal import Logging
 
 /// Opens the stores of a configuration in turn, and closes the open ones if one fails.
 struct StoreOpening {
@@ -43,8 +44,7 @@ struct StoreOpening {
                 exitStatus: ExitStatus.configuration)
         } catch {
             throw CommandFailure(
-                "kedge: the data directory \(directory) cannot be used: "
-                    + String(reflecting: error),
+                "kedge: the data directory \(directory) cannot be used: \(Self.reason(error))",
                 exitStatus: Self.exitStatus(of: error))
         }
     }
@@ -126,14 +126,23 @@ struct StoreOpening {
                     onFatal: { message in
                         // After a failed sync, reads of the database cannot be trusted. The next
                         // start reads what is really on the disk.
-                        StandardError.write("kedge: the database failed: \(printable(message))\n")
+                        Announcement.write(
+                            "the database failed: \(message)", .critical, in: configuration)
                         endProcess(ExitStatus.failure)
                     })
             }
         case .postgres(let url):
+            let waiting = Task {
+                try await Task.sleep(for: .seconds(1))
+                Announcement.write(
+                    "waiting for the database at \(configuration.metadata)", .notice,
+                    in: configuration)
+            }
+            defer { waiting.cancel() }
             return try await naming("the database \(configuration.metadata)") {
                 try await PostgresStore.open(url: url) { message in
-                    StandardError.write("kedge: the database: \(printable(message))\n")
+                    Announcement.write(
+                        "the database: \(message)", .warning, in: configuration)
                 }
             }
         }
@@ -170,8 +179,16 @@ struct StoreOpening {
             return try await body()
         } catch {
             throw CommandFailure(
-                "kedge: \(place) cannot be used: \(String(reflecting: error))",
+                "kedge: \(place) cannot be used: \(Self.reason(error))",
                 exitStatus: exitStatus ?? Self.exitStatus(of: error))
+        }
+    }
+
+    /// Returns the cause without names of types.
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case MetadataError.unavailable(let text), MetadataError.failed(let text): text
+        default: "\(error)"
         }
     }
 

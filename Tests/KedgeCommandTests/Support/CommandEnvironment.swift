@@ -90,8 +90,10 @@ final class CommandEnvironment: Sendable {
         data: String = "data", port: UInt16 = 0, _ arguments: [String] = []
     ) async throws -> Server {
         let process = try start(
-            ["serve", "--port", "\(port)", "--data", path(data), "--log-format", "json"]
-                + arguments)
+            [
+                "serve", "--port", "\(port)", "--data", path(data), "--log-format", "json",
+                "--log-level", "debug",
+            ] + arguments)
         let port: UInt16 = try await eventually("the server serves") {
             if let port = Server.port(in: process.errors) { return port }
             guard process.isRunning else { throw TestFailure("no server: \(process.errors)") }

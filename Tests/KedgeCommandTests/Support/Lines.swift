@@ -67,11 +67,12 @@ struct Server: Sendable {
     static func port(in log: String) -> UInt16? {
         guard
             let line = log.split(separator: "\n").first(where: {
-                $0.hasPrefix("kedge: serving on ")
+                $0.contains("serving on http://")
             }),
-            let port = line.split(separator: ":").last?.prefix(while: \.isNumber),
+            let address = line.components(separatedBy: "serving on http://").last,
+            let port = address.split(separator: ":").dropFirst().first?.prefix(while: \.isNumber),
             // An incomplete line may have an incomplete port.
-            line.contains(",")
+            address.contains(",")
         else { return nil }
         return UInt16(port)
     }

@@ -176,6 +176,35 @@ struct ConfigurationTests {
         #expect(error.map { !$0.description.contains(where: \.isNewline) } == true)
     }
 
+    @Test(arguments: [
+        ("host: x\nlimits:\n  maxFileSiz: 1\n", ":3: limits.maxFileSiz", "limits.maxFileSize?"),
+        ("limits:\nport: 1\n", ":1: limits is a group", ""), ("prot: 1\n", ":1: prot", "port?"),
+        ("port:\n  - 1\n", ":1: port takes one value", ""), ("\nport: x\n", ":2 sets \"x\"", "port"),
+        ("log:\n  level: inf\n", ":2 sets \"inf\"", "log.level"),
+    ])
+    func `a mistake in a file names its line and the nearest setting`(
+        file: String, place: String, name: String
+    ) async throws {
+        let error = await #expect(throws: ConfigurationError.self) {
+            _ = try await self.load(file: file).configuration()
+        }
+        let text = try #require(error?.description)
+        #expect(text.contains("kedge.yaml\(place)"))
+        #expect(text.contains(name))
+    }
+
+    @Test func `a wrong value names the flag or variable that sets it`() async throws {
+        for (flags, environment, place) in [
+            ([ConfigurationKey.port: "x"], [:], "--port sets \"x\""),
+            ([:], ["KEDGE_LIMITS_MAX_FILE_SIZE": "1y"], "KEDGE_LIMITS_MAX_FILE_SIZE sets \"1y\""),
+        ] as [([ConfigurationKey: String], [String: String], String)] {
+            let error = await #expect(throws: ConfigurationError.self) {
+                _ = try await self.load(flags: flags, environment: environment).configuration()
+            }
+            #expect(error?.description.contains(place) == true)
+        }
+    }
+
     @Test func `an unreadable file is reported in one line with its path`() async throws {
         let latin = try directory.write([0x61, 0x3A, 0x20, 0xE9], to: "latin.yaml")
         for path in [directory.path + "/nowhere.yaml", directory.path, latin, ""] {

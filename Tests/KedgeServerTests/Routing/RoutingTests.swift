@@ -30,7 +30,7 @@ import Testing
     }
 
     @Test(arguments: [
-        "/", "/nowhere", "/files/x/y", "/files/../files", "/uploads", "/uploads/sessions/x/y",
+        "/nowhere", "/openapi.yaml/", "/openapi.yml", "/files/x/y", "/files/../files", "/uploads", "/uploads/sessions/x/y",
         "/uploads/sessions/x/chunks", "/uploads/sessions/x/chunks/0/1", "/FILES", "/%66iles",
         "/healthz/x", "*",
     ])
@@ -44,12 +44,50 @@ import Testing
         }
     }
 
+    @Test func `the root describes the service to programs and to people`() async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.get("/")
+            #expect(answer.status == 200)
+            struct Description: Decodable {
+                var name: String
+                var version: String
+                var links: [String: String]
+            }
+            let description = try answer.decoded(Description.self)
+            #expect(description.name == "kedge")
+            #expect(description.version == KedgeVersion.current)
+            for path in description.links.values.sorted() {
+                #expect(try await server.get(path).status == 200, "\(path)")
+            }
+            let page = try await server.ask(
+                HTTPRequestBytes("GET", "/", [("Accept", "text/html,*/*;q=0.8")]))
+            #expect(page.field("Content-Type") == "text/html; charset=utf-8")
+            let text = String(decoding: page.body, as: UTF8.self)
+            #expect(text.contains("Kedge \(KedgeVersion.current)"))
+        }
+    }
+
+    @Test func `the contract is served as it is in the repository`() async throws {
+        try await SharedServer.use { server in
+            let answer = try await server.get("/openapi.yaml")
+            #expect(answer.field("Content-Type") == "application/yaml")
+            let file = URL(fileURLWithPath: #filePath)
+                .appendingPathComponent("../../../../openapi/kedge.yaml").standardizedFileURL
+            #expect(Data(answer.body) == (try Data(contentsOf: file)))
+            let tag = try #require(answer.field("ETag"))
+            let again = try await server.ask(
+                HTTPRequestBytes("GET", "/openapi.yaml", [("If-None-Match", tag)]))
+            #expect(again.status == 304)
+        }
+    }
+
     struct Address: Sendable {
         var target: String
         var methods: Set<String>
     }
 
     @Test(arguments: [
+        Address(target: "/", methods: ["GET"]), Address(target: "/openapi.yaml", methods: ["GET"]),
         Address(target: "/uploads/sessions", methods: ["GET", "POST"]),
         Address(target: "/uploads/sessions/x", methods: ["DELETE", "GET"]),
         Address(target: "/uploads/sessions/x/chunks/0", methods: ["PUT"]),
