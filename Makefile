@@ -50,7 +50,7 @@ QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeFiles|KedgeSQLite|Kedge
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* Tests/*/*.sh examples/*/*.sh)
-PROGRAMS := $(wildcard deploy/*/*.py Tests/*/*.py Tests/*/*/*.py examples/*/*.py)
+PROGRAMS := $(wildcard deploy/*/*.py docs/*.py Tests/*/*.py Tests/*/*/*.py examples/*/*.py)
 
 .PHONY: help
 help: ## List the targets
