@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Proves that the client library works as a dependency: builds a package with the lines and the program that
+# Proves that the client library works as a dependency: builds a package with the lines and the function that
 # README.md shows against the present sources, uploads a file with it, and compares what the service has.
 #
 #   check_library.sh BINARY [DIRECTORY]
@@ -30,7 +30,7 @@ fail() {
 
 # block NUMBER: a fenced block of the section of README.md.
 block() {
-    sed -n '/^## Client library$/,/^## Deployment$/p' "$root/README.md" |
+    sed -n '/^## Library$/,/^## Beside others$/p' "$root/README.md" |
         awk -v wanted="$1" '/^```swift$/ { number++; inside = 1; next } /^```$/ { inside = 0 }
             inside && number == wanted'
 }
@@ -86,7 +86,14 @@ $(grep '^\.product(' <<<"$lines")
             ])
     ])
 MANIFEST
-block 2 | replaced https://files.example.org "$server_url" >"$program/Sources/send/main.swift"
+{
+    block 2
+    cat <<PROGRAM
+
+let result = try await send("video.mp4", to: ClientConfiguration(serverURL: "$server_url"))
+print(result.state, result.remoteFileID ?? "-")
+PROGRAM
+} >"$program/Sources/send/main.swift"
 rm -f "$program/Package.resolved"
 if [[ -f $root/Package.resolved ]]; then cp "$root/Package.resolved" "$program/Package.resolved"; fi
 
@@ -109,4 +116,4 @@ result=$(cd "$scratch" && env --ignore-environment PATH="$PATH" HOME="$scratch" 
 curl --silent --show-error --fail --max-time 60 "$server_url/files/${BASH_REMATCH[1]}" |
     cmp - "$scratch/video.mp4" || fail "the service has other bytes than the file"
 stop_server
-echo "the program of README.md uploads with the client library"
+echo "the function of README.md uploads with the client library"
