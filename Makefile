@@ -221,6 +221,7 @@ lint: $(VENV)/ready ## Check format, imports, text files, scripts and the contra
 	python3 Tests/lint/check_requirements.py
 	Tests/lint/check_text.sh
 	Tests/docs/check_proof.sh
+	python3 Tests/docs/check_articles.py
 	Tests/support/check_skips.sh
 	for script in $(SCRIPTS); do bash -n "$$script"; done
 	for script in $(PROGRAMS); do \

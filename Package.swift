@@ -177,7 +177,9 @@ let package = Package(
         // The real binary as separate processes; built beside the tests.
         .testTarget(
             name: "KedgeCommandTests",
-            dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
+            dependencies: [
+                "KedgeClient", "KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting",
+            ]),
         .testTarget(name: "KedgeContainersTests", dependencies: ["KedgeContainers"]),
         .testTarget(
             name: "KedgeCurlTests",
