@@ -179,7 +179,8 @@ struct ConfigurationTests {
     @Test(arguments: [
         ("host: x\nlimits:\n  maxFileSiz: 1\n", ":3: limits.maxFileSiz", "limits.maxFileSize?"),
         ("limits:\nport: 1\n", ":1: limits is a group", ""), ("prot: 1\n", ":1: prot", "port?"),
-        ("port:\n  - 1\n", ":1: port takes one value", ""), ("\nport: x\n", ":2 sets \"x\"", "port"),
+        ("port:\n  - 1\n", ":1: port takes one value", ""),
+        ("\nport: x\n", ":2 sets \"x\"", "port"),
         ("log:\n  level: inf\n", ":2 sets \"inf\"", "log.level"),
     ])
     func `a mistake in a file names its line and the nearest setting`(
