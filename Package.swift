@@ -140,7 +140,7 @@ let package = Package(
                 "KedgeEngine",
                 "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel",
                 "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser,
-                lifecycle, logging,
+                lifecycle, logging, yams,
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),
 

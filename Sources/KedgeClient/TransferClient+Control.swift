@@ -1,4 +1,5 @@
 public import KedgeModel
+public import KedgeTransport
 
 extension TransferClient {
     /// Pauses a transfer. If another process runs it, that process stops within a second.
@@ -65,6 +66,29 @@ extension TransferClient {
             before: Timestamp(
                 millisecondsSinceEpoch: now.millisecondsSinceEpoch + 1
                     - Int64(age / .milliseconds(1))))
+    }
+
+    /// Requests other limits of all clients of the same records that follow requests; see
+    /// ``followBandwidthRequests()``.
+    public func requestBandwidth(_ rates: BandwidthRates) async throws {
+        try await store.requestBandwidth(rates)
+    }
+
+    /// Adopts the limits that other processes request from now on (``requestBandwidth(_:)``),
+    /// within a second, until the task is canceled. Does nothing without
+    /// ``ClientConfiguration/bandwidth``.
+    public func followBandwidthRequests() async {
+        guard let limit = configuration.bandwidth else { return }
+        // A request that cannot be read now is adopted later.
+        var seen = try? await store.bandwidthRequest()
+        while !Task.isCancelled {
+            try? await Task.sleep(for: .seconds(1))
+            guard let request = try? await store.bandwidthRequest(), request != seen else {
+                continue
+            }
+            seen = request
+            limit.rates = request.rates
+        }
     }
 
     /// Whether this client's server has ever answered, according to the records.

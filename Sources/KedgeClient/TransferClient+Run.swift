@@ -223,13 +223,15 @@ extension TransferClient {
 
 extension TransferClient {
     /// Returns the interface to a transfer's server. A transfer stays with the server on which it
-    /// began. The token is sent only to this client's own server.
+    /// began. The token is sent only to this client's own server; other servers get
+    /// theirs.
     func api(of server: String) -> ServerAPI {
         if server == serverURL { return api }
         // For other protocols, the record keeps the URL as given, with or without a trailing slash.
         let isOurs = URLText.normalizedBase(server) == serverURL
         return ServerAPI(
-            baseURL: server, token: isOurs ? configuration.token : nil,
+            baseURL: server,
+            token: isOurs ? configuration.token : configuration.otherTokens[server],
             transport: api.exchange.transport)
     }
 

@@ -49,12 +49,18 @@ public final class TransferClient: Sendable {
         let connections =
             configuration.maxConcurrentTransfers
             * ((configuration.connections ?? ConcurrencyWindow.standard) + 2)
+        var used =
+            transport
+            ?? CurlTransport(
+                maxConnectionsPerHost: max(20, connections),
+                bandwidth: configuration.bandwidth, proxy: configuration.proxy,
+                clientCertificate: configuration.clientCertificate,
+                serverURL: configuration.serverURL, caFile: configuration.caFile)
+        if configuration.logger.logLevel <= .debug {
+            used = LoggingTransport(inner: used, logger: configuration.logger)
+        }
         try await self.init(
-            configuration: configuration,
-            transport: transport
-                ?? CurlTransport(
-                    maxConnectionsPerHost: max(20, connections), caFile: configuration.caFile),
-            environment: .system)
+            configuration: configuration, transport: used, environment: .system)
     }
 
     /// Opens the records with a given environment: clock, randomness and file system.

@@ -132,6 +132,9 @@ extension ActiveTransfer {
         easy.forbidReuse()
     }
 
+    /// Whether it has a body to send.
+    var sendsBody: Bool { request.body?.byteCount ?? 0 > 0 }
+
     /// Takes body bytes. Returns the count taken, or a value that makes libcurl pause or abort.
     func receiveBody(_ bytes: UnsafeBufferPointer<UInt8>) -> Int {
         hasMoved = true

@@ -1,3 +1,5 @@
+package import KedgeTransport
+
 extension CurlClient {
     /// Settings that apply to every request of a client.
     package struct Configuration: Sendable {
@@ -24,6 +26,12 @@ extension CurlClient {
         package var maxResponseHeaderBytes: Int = 64 * 1024
         /// Whether `http_proxy`, `https_proxy`, `all_proxy` and `no_proxy` apply; `true`.
         package var usesEnvironmentProxy: Bool = true
+        /// Proxy for all requests, in place of the environment's; `no_proxy` still applies. `nil`.
+        package var proxy: String?
+        /// The certificate to present, and the only origin to which it is presented; `nil`.
+        package var clientCertificate: (certificate: ClientCertificate, origin: String)?
+        /// Returns the limits of all exchanges together; called often. `nil` for none.
+        package var bandwidth: (@Sendable () -> BandwidthRates)?
 
         /// Creates a configuration with the defaults.
         package init() {}

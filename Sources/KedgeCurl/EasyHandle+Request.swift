@@ -18,6 +18,7 @@ extension EasyHandle {
     ) throws(Refusal) -> EasyHandle {
         var easy = try EasyHandle()
         try easy.setConnection(configuration)
+        try easy.setCertificate(configuration, for: request.url)
         try easy.set(CURLOPT_URL, to: request.url)
         // Object keys may contain `..`, and a signature covers the path as written.
         try easy.set(CURLOPT_PATH_AS_IS, to: true)
@@ -46,6 +47,25 @@ extension EasyHandle {
             try set(CURLOPT_CAPATH, to: nil)
         }
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
+        if let proxy = configuration.proxy { try set(CURLOPT_PROXY, to: proxy) }
+    }
+
+    /// Other servers never see the certificate: it names its owner.
+    private func setCertificate(
+        _ configuration: CurlClient.Configuration, for url: String
+    ) throws(Refusal) {
+        guard let (certificate, origin) = configuration.clientCertificate,
+            URLText.origin(of: url) == origin
+        else { return }
+        try set(CURLOPT_SSLCERT, to: certificate.certificateFile)
+        try set(CURLOPT_SSLKEY, to: certificate.keyFile ?? certificate.certificateFile)
+    }
+
+    /// Limits the rates of this exchange; they take effect at once. Nil for no limit.
+    func setRates(_ rates: BandwidthRates) {
+        // An option that libcurl has always had; 0 means no limit.
+        try? set(CURLOPT_MAX_SEND_SPEED_LARGE, toOffset: rates.upload ?? 0)
+        try? set(CURLOPT_MAX_RECV_SPEED_LARGE, toOffset: rates.download ?? 0)
     }
 
     private func setMethod(of request: TransportRequest) throws(Refusal) {

@@ -7,6 +7,8 @@ struct TransferDriver: ~Copyable {
     private static let discardTimeout = Duration.seconds(2)
     /// Longest wait of one round, in case a wake-up is missed.
     private static let longestWait = Duration.seconds(10)
+    /// Longest wait of one round where a changed limit must take effect soon.
+    private static let limitedWait = Duration.milliseconds(500)
 
     private let configuration: CurlClient.Configuration
     private let multi: MultiHandle
@@ -15,6 +17,15 @@ struct TransferDriver: ~Copyable {
     private var transfers: [ObjectIdentifier: ActiveTransfer] = [:]
     /// Exchanges that wait for a running transfer to end.
     private var line: ConnectionQueue
+    /// The rates that each transfer was given last, and among how many they were divided.
+    private var sharedRates = SharedRates()
+    private var share = BandwidthRates()
+
+    private struct SharedRates: Equatable {
+        var rates = BandwidthRates()
+        var sendingCount = 0
+        var receivingCount = 0
+    }
 
     init?(configuration: CurlClient.Configuration) {
         guard let multi = MultiHandle() else { return nil }
@@ -47,6 +58,7 @@ struct TransferDriver: ~Copyable {
 
     /// Runs one round: moves and ends transfers, then waits for the next event.
     mutating func drive() {
+        shareBandwidth()
         check(multi.perform())
         // Finished transfers come first; `finish` flushes the bytes that they still hold.
         while let (transfer, result) = multi.nextFinished() {
@@ -56,7 +68,8 @@ struct TransferDriver: ~Copyable {
         for entry in line.removeExpired(now: now) {
             entry.exchange.end(entry.exchange.error(.timedOut, "no connection became free"))
         }
-        var wait = min(line.nextDeadline.map { $0 - now } ?? Self.longestWait, Self.longestWait)
+        let longest = configuration.bandwidth == nil ? Self.longestWait : Self.limitedWait
+        var wait = min(line.nextDeadline.map { $0 - now } ?? longest, longest)
         for transfer in transfers.values {
             transfer.flush()
             if let error = transfer.checkClock(now: now) {
@@ -66,6 +79,21 @@ struct TransferDriver: ~Copyable {
             }
         }
         check(multi.poll(timeoutMilliseconds: Int32(wait.wholeMilliseconds)))
+    }
+
+    /// Divides the limits among the transfers, whenever those or the limits have changed.
+    private mutating func shareBandwidth() {
+        guard let limit = configuration.bandwidth else { return }
+        let sendingCount = transfers.values.count { $0.sendsBody }
+        let now = SharedRates(
+            rates: limit(), sendingCount: sendingCount,
+            receivingCount: transfers.count - sendingCount)
+        guard now != sharedRates else { return }
+        sharedRates = now
+        share = BandwidthRates(
+            upload: now.rates.upload.map { max(1, $0 / Int64(max(1, now.sendingCount))) },
+            download: now.rates.download.map { max(1, $0 / Int64(max(1, now.receivingCount))) })
+        for transfer in transfers.values { transfer.easy.setRates(share) }
     }
 
     /// Ends every exchange.
@@ -100,6 +128,8 @@ struct TransferDriver: ~Copyable {
         let exchange = entry.exchange
         do {
             let transfer = try ActiveTransfer(entry, configuration: configuration, now: clock.now)
+            // The counts may stay the same when one transfer takes another's place.
+            if configuration.bandwidth != nil { transfer.easy.setRates(share) }
             let result = multi.add(transfer)
             guard result == CURLM_OK else {
                 return exchange.error(.internalError, Self.text(result))

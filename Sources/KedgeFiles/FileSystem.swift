@@ -77,6 +77,8 @@ package protocol OpenFile: AnyObject, Sendable {
     /// Returns a duplicate descriptor for the kernel to send from, which the caller closes; nil
     /// when there is none.
     func duplicateDescriptor() throws(FileError) -> Int32?
+    /// Sets the permissions. Some file systems have none, and refuse.
+    func setPermissions(_ permissions: UInt16) throws(FileError)
     /// Makes the content durable, with the size needed to read it back (fdatasync).
     func syncData() throws(FileError)
     /// Sets the size; new bytes read as zero and take no space.
@@ -101,6 +103,8 @@ extension OpenFile {
     package func dropCached(_ byteCount: Int64, at offset: Int64) {}
 
     package func duplicateDescriptor() throws(FileError) -> Int32? { nil }
+    /// Does nothing.
+    package func setPermissions(_ permissions: UInt16) throws(FileError) {}
 }
 
 /// The seam to the file system. Kedge does all file operations through it, so that tests can

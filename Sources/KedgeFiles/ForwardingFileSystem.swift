@@ -75,6 +75,10 @@ extension ForwardingFile {
         try base.duplicateDescriptor()
     }
 
+    package func setPermissions(_ permissions: UInt16) throws(FileError) {
+        try base.setPermissions(permissions)
+    }
+
     package func syncData() throws(FileError) { try base.syncData() }
 
     package func truncate(to byteCount: Int64) throws(FileError) {

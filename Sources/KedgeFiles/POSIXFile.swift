@@ -131,6 +131,12 @@ final class POSIXFile: OpenFile {
         }
     }
 
+    func setPermissions(_ permissions: UInt16) throws(FileError) {
+        try call("fchmod") { (descriptor) throws(FileError) in
+            _ = try retrying("fchmod", path) { fchmod(descriptor, mode_t(permissions)) }
+        }
+    }
+
     func syncData() throws(FileError) {
         try call("fdatasync") { (descriptor) throws(FileError) in
             guard fdatasync(descriptor) == 0 else {

@@ -2,9 +2,9 @@ internal import Glibc
 
 /// Writes a Swift file with the text of every migration in a folder, or of the contract.
 ///
-/// Usage: `migration-embedder FOLDER OUTPUT` or `migration-embedder --contract FILE OUTPUT`. The folder contains only `NNNN_name.sql` files,
-/// numbered from 0001 without gaps. Uses no Foundation, because the tool is built before everything
-/// else.
+/// Usage: `migration-embedder FOLDER OUTPUT` or `migration-embedder --contract FILE OUTPUT`. The
+/// folder contains only `NNNN_name.sql` files, numbered from 0001 without gaps. Uses no Foundation,
+/// because the tool is built before everything else.
 @main
 struct MigrationEmbedder {
     static func main() {

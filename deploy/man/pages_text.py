@@ -1,7 +1,7 @@
 """Variables and files of the manual pages: name, side that uses it, and text."""
 
 ENVIRONMENT = [
-    ("KEDGE_SERVER", "client", "URL of the server, unless `--server` is given."),
+    ("KEDGE_SERVER", "client", "URL of the server, or @NAME of the settings, unless `--server` is given."),
     ("KEDGE_TOKEN", "client", "Token for that server, unless `--token` is given."),
     (
         "SSL_CERT_FILE",
@@ -14,6 +14,11 @@ ENVIRONMENT = [
         "XDG_STATE_HOME, HOME",
         "client",
         "Where the transfer records are; see FILES. A relative path in XDG_STATE_HOME is ignored.",
+    ),
+    (
+        "XDG_CONFIG_HOME, HOME",
+        "client",
+        "Where the settings of the user are; see FILES. A relative path in XDG_CONFIG_HOME is ignored.",
     ),
     ("KEDGE_CONFIG", "service", "YAML file with settings, unless `--config` is given."),
     (
@@ -73,6 +78,12 @@ FILES = [
         ".NAME.ID.kedge-part",
         "client",
         "Unfinished download, beside its destination. It becomes the destination when it is complete.",
+    ),
+    (
+        "$XDG_CONFIG_HOME/kedge/config.yaml, servers.yaml",
+        "client",
+        "Settings of the user, and servers that `kedge login` saved. Without XDG_CONFIG_HOME they are in "
+        "~/.config/kedge.",
     ),
     (
         "~/.config/kedge/kedge.env",

@@ -1,5 +1,6 @@
 internal import Foundation
 public import KedgeModel
+public import KedgeTransport
 public import Logging
 
 /// Configuration of a ``TransferClient``.
@@ -38,6 +39,18 @@ public struct ClientConfiguration: Sendable {
     /// that `SSL_CERT_FILE` names, or else the system's. Ignored by a client that is given a
     /// transport.
     public var caFile: String?
+    /// Tokens for other servers than ``serverURL`` by their base URLs, for transfers that began
+    /// there.
+    public var otherTokens: [String: String] = [:]
+    /// Certificate to present to the server, and to no other. Ignored by a client that is given a
+    /// transport.
+    public var clientCertificate: ClientCertificate?
+    /// URL of the proxy for all requests, in place of the environment's; nil for that. Ignored by a
+    /// client that is given a transport.
+    public var proxy: String?
+    /// Limits of the rates of all transfers of this client together; nil for none. Ignored by a
+    /// client that is given a transport.
+    public var bandwidth: BandwidthLimit?
     /// Policy for retrying failed requests.
     public var retry = RetryPolicy()
     /// Whether a download that fills the disk keeps its progress, to continue once there is space;
@@ -47,7 +60,7 @@ public struct ClientConfiguration: Sendable {
     /// ``keepsPartialDownloadsOnFullDisk``: the temporary file is removed, and the download starts
     /// over. 0 for never.
     public var criticalFreeByteCount: Int64 = 0
-    /// Logger for decisions and failures.
+    /// Logger for decisions and failures; at `debug`, also for each request.
     public var logger = Logger(label: "kedge.client")
 
     /// Creates a configuration with the default values.

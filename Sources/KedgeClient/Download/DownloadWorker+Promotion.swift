@@ -102,7 +102,11 @@ extension DownloadWorker {
     /// The file stays open, and its name is checked before and after the rename. Another program
     /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
-        try await context.onDisk("sync", .downloadFolder) { try temp.file.syncData() }
+        try await context.onDisk("sync", .downloadFolder) {
+            // Only the unfinished file is private. A file system without permissions is no failure.
+            try? temp.file.setPermissions(FileCreationMask.newFilePermissions)
+            try temp.file.syncData()
+        }
         guard
             try await context.store.beginPromotion(
                 fileHash: digest, size: size,

@@ -13,11 +13,17 @@ public struct CurlTransport: HTTPTransport {
     ///   - stallTimeout: Time without a byte after which an exchange fails.
     ///   - connectTimeout: Timeout for connecting.
     ///   - maxConnectionsPerHost: Further requests wait for a connection.
+    ///   - bandwidth: Limits of all requests together; nil for none.
+    ///   - proxy: Proxy for all requests in place of the environment's.
+    ///   - clientCertificate: Certificate to present to the server.
+    ///   - serverURL: The only server that sees the certificate.
     ///   - caFile: PEM file of the certificate authorities to trust instead of the system's. Nil
     ///     uses the file named by the environment's `SSL_CERT_FILE`, or else the system's.
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
         connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20,
+        bandwidth: BandwidthLimit? = nil, proxy: String? = nil,
+        clientCertificate: ClientCertificate? = nil, serverURL: String? = nil,
         caFile: String? = nil
     ) {
         var configuration = CurlClient.Configuration()
@@ -26,6 +32,11 @@ public struct CurlTransport: HTTPTransport {
         configuration.connectTimeout = connectTimeout
         configuration.maxConnectionsPerHost = maxConnectionsPerHost
         configuration.caFile = caFile ?? Self.environmentCAFile
+        if let bandwidth { configuration.bandwidth = { bandwidth.rates } }
+        configuration.proxy = proxy
+        if let clientCertificate, let origin = serverURL.flatMap(URLText.origin) {
+            configuration.clientCertificate = (clientCertificate, origin)
+        }
         self.client = CurlClient(configuration: configuration)
     }
 

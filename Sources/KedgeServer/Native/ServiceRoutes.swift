@@ -57,16 +57,18 @@ struct ServiceRoutes: Sendable {
         <meta name="viewport" content="width=device-width, initial-scale=1">
         <title>Kedge</title>
         <style>
-        body { font: 16px/1.5 system-ui, sans-serif; margin: 3em auto; max-width: 40em; padding: 0 1em }
+        body { font: 16px/1.5 system-ui, sans-serif; margin: 3em auto; max-width: 40em }
         code { background: #8882; padding: 0 .3em }
         </style>
         <h1>Kedge \(KedgeVersion.current)</h1>
         <p>This is a service for resumable uploads and downloads of large files.</p>
         <ul>
-        <li>Send a file: <code>kedge upload FILE --server ADDRESS</code>, with the address of this page
+        <li>Send a file, with the address of this page:
+        <code>kedge upload FILE --server ADDRESS</code>
         <li><a href="/openapi.yaml">The contract</a> of its HTTP interface (OpenAPI)
         <li><a href="/readyz">Its state, protocols and limits</a>
-        <li><a href="/files">The files</a> and the <a href="/uploads/sessions">unfinished uploads</a>, as JSON
+        <li><a href="/files">The files</a> and the
+        <a href="/uploads/sessions">unfinished uploads</a>, as JSON
         </ul>
         </html>
 

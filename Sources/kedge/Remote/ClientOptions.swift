@@ -7,7 +7,11 @@ internal import Logging
 
 /// Options shared by all commands that use a server or the transfer records.
 struct ClientOptions: ParsableArguments {
-    @Option(help: "URL of the server (or set KEDGE_SERVER).") var server: String?
+    @Option(
+        help: ArgumentHelp(
+            "URL of the server, or @NAME of the settings (or set KEDGE_SERVER).",
+            valueName: "url"), completion: .custom { _, _, _ in await ServerCompletion.names() })
+    var server: String?
     @Option(help: "Token for the server (better: set KEDGE_TOKEN).") var token: String?
     @Option(help: "Directory of the transfer records (default: $XDG_STATE_HOME/kedge).")
     var stateDirectory: String?
@@ -20,14 +24,37 @@ struct ClientOptions: ParsableArguments {
 
     @Option(help: "Use colours on a terminal: auto, always or never (auto honours NO_COLOR).")
     var color = ColorChoice.auto
-    @Flag(help: "Write the client's log to standard error.") var verbose = false
+    @Flag(
+        name: .shortAndLong,
+        help: "Log each request to standard error; twice (-vv): also the fields of the answers.")
+    var verbose: Int
+    @Option(
+        help: ArgumentHelp("Append the log to a file instead.", valueName: "file"),
+        completion: .file())
+    var logFile: String?
 
     /// Placeholder where no server is contacted: the address of `make run`.
     static let localServer = "http://127.0.0.1:8080"
 
     private var environment: [String: String] { ProcessInfo.processInfo.environment }
 
-    private var namedServer: String? { server ?? environment["KEDGE_SERVER"] }
+    /// Takes a first word `@NAME` as the server, unless there is a file of that name.
+    mutating func takeServer(from words: inout [String]) {
+        guard server == nil, let first = words.first, first.hasPrefix("@"), first.count > 1,
+            !FileManager.default.fileExists(atPath: first)
+        else { return }
+        server = words.removeFirst()
+    }
+
+    /// Whether log lines go where progress is shown.
+    var isLoggingToTerminal: Bool { verbose > 0 && logFile == nil }
+
+    /// Reads the settings, and looks up the server that a flag, variable or the settings name.
+    private func named() throws -> (settings: ClientSettings, server: NamedServer?) {
+        let settings = try ClientSettings.load(environment: environment)
+        let name = server ?? environment["KEDGE_SERVER"] ?? settings.defaultServer.map { "@\($0)" }
+        return (settings, try name.map { try settings.server($0) })
+    }
 
     /// Creates a client of the server named by flag or variable. Without a server, it has no token
     /// either.
@@ -36,11 +63,13 @@ struct ClientOptions: ParsableArguments {
     func makeClient(
         needsServer: Bool = true, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        guard needsServer, namedServer == nil else {
-            return try await makeClient(of: namedServer, adjust)
+        let (settings, server) = try named()
+        guard needsServer, server == nil else {
+            return try await makeClient(of: server, settings, adjust)
         }
         throw CommandFailure(
-            "kedge: no server; set --server or KEDGE_SERVER.", exitStatus: ExitStatus.usage)
+            "kedge: no server; set --server or KEDGE_SERVER, or a default with `kedge login`.",
+            exitStatus: ExitStatus.usage)
     }
 
     /// Creates a client for an existing transfer: of the named server, or else of the transfer's
@@ -49,7 +78,7 @@ struct ClientOptions: ParsableArguments {
         for id: TransferID, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         let client = try await makeClient(needsServer: false, adjust)
-        guard namedServer == nil else { return client }
+        guard server == nil, environment["KEDGE_SERVER"] == nil else { return client }
         let snapshot: TransferSnapshot
         do {
             snapshot = try await reporting { try await client.transfer(id) }
@@ -62,28 +91,49 @@ struct ClientOptions: ParsableArguments {
         let isForeign = snapshot.direction == .download && snapshot.remoteFileID == nil
         guard !isForeign || snapshot.serverURL != Self.localServer else { return client }
         try await reporting { try await client.close() }
-        return try await makeClient(of: snapshot.serverURL, adjust)
+        let settings = try named().settings
+        return try await makeClient(of: settings.server(snapshot.serverURL), settings, adjust)
     }
 
-    /// - Parameter url: Nil for the placeholder without a token.
+    /// - Parameter server: Nil for the placeholder without a token.
     private func makeClient(
-        of url: String?, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
+        of server: NamedServer?, _ settings: ClientSettings,
+        _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        var configuration = ClientConfiguration(serverURL: url ?? Self.localServer)
-        configuration.token = url == nil ? nil : token ?? environment["KEDGE_TOKEN"]
+        var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
+        if let server {
+            configuration.token = try token ?? environment["KEDGE_TOKEN"] ?? server.credential()
+        }
+        configuration.otherTokens = try settings.tokens(besides: server?.url)
+        configuration.caFile = caFile ?? server?.caFile
+        configuration.clientCertificate = server?.certificate
+        configuration.proxy = server?.proxy
+        configuration.connections = settings.connections
+        configuration.bandwidth = BandwidthLimit(settings.bandwidth)
         configuration.stateDirectory = stateDirectory
-        configuration.caFile = caFile
-        configuration.logger = logger
+        configuration.logger = try logger()
         adjust(&configuration)
-        return try await reporting { try await TransferClient(configuration: configuration) }
+        let client = try await reporting { try await TransferClient(configuration: configuration) }
+        if let age = settings.keepRecords {
+            // Records of failed transfers stay: they say what is missing.
+            _ = try await reporting { try await client.removeRecords(olderThan: age) }
+        }
+        return client
     }
 
     /// Silent unless requested: the snapshots report everything important to the user.
-    private var logger: Logger {
-        let isVerbose = verbose && !quiet
+    private func logger() throws -> Logger {
+        let level: Logger.Level = verbose > 1 ? .trace : .debug
+        guard let logFile else {
+            let isVerbose = verbose > 0 && !quiet
+            return Logger(label: "kedge.client") { label in
+                guard isVerbose else { return SwiftLogNoOpLogHandler() }
+                return LogLines(label: label, format: .text, level: level)
+            }
+        }
+        let file = try LogFile(at: logFile)
         return Logger(label: "kedge.client") { label in
-            guard isVerbose else { return SwiftLogNoOpLogHandler() }
-            return LogLines(label: label, format: .text, level: .debug)
+            LogLines(label: label, format: .text, level: level) { file.append($0) }
         }
     }
 }

@@ -3,16 +3,23 @@ internal import KedgeModel
 internal import KedgeServer
 internal import Logging
 
-/// Writes one line per entry to standard error: text for people, or a JSON object for programs.
+/// Writes one line per entry, by default to standard error: text for people, or a JSON object for
+/// programs.
 struct LogLines: LogHandler {
     var logLevel: Logger.Level
     var metadata: Logger.Metadata = [:]
     private let label: String
     private let format: LogFormat
+    private let write: @Sendable (String) -> Void
 
-    init(label: String, format: LogFormat, level: Logger.Level) {
+    /// - Parameter write: Writes one line.
+    init(
+        label: String, format: LogFormat, level: Logger.Level,
+        write: @escaping @Sendable (String) -> Void = { StandardError.write($0) }
+    ) {
         self.label = label
         self.format = format
+        self.write = write
         logLevel = level
     }
 
@@ -32,14 +39,14 @@ struct LogLines: LogHandler {
                 " \(ControlCharacters.escaped($0.key))=\(Self.plain("\($0.value)"))"
             }
             let message = ControlCharacters.escaped(event.message.description)
-            StandardError.write("\(time) \(event.level) \(message)\(facts.joined())\n")
+            write("\(time) \(event.level) \(message)\(facts.joined())\n")
         case .json:
             var object = all.mapValues { "\($0)" }
             object["time"] = time
             object["level"] = event.level.rawValue
             object["message"] = event.message.description
             object["logger"] = label
-            StandardError.write(JSONLine.encode(object))
+            write(JSONLine.encode(object))
         }
     }
 

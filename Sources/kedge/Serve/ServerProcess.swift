@@ -21,8 +21,8 @@ struct ServerProcess {
         }
     }
 
-    /// Writes the message as a line of the log, if the log is for programs: whoever reads JSON
-    /// lines reads this one, too.
+    /// Writes the message as a line of the log, if the log is for programs: a reader of JSON lines
+    /// needs this one, too.
     private func logged(_ failure: CommandFailure) -> CommandFailure {
         guard configuration.logFormat == .json, let message = failure.message else {
             return failure

@@ -59,7 +59,10 @@ struct Download: AsyncParsableCommand {
     @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
 
-    func validate() throws {
+    mutating func validate() throws {
+        var words = sources
+        options.takeServer(from: &words)
+        sources = words
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
             throw ValidationError("--sha256 must be 64 hexadecimal digits.")
         }

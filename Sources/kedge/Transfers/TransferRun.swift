@@ -36,13 +36,14 @@ struct TransferRun {
         begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start
     ) async throws {
         let display = ProgressDisplay(
-            isJSON: options.json, isQuiet: options.quiet, isLogging: options.verbose,
+            isJSON: options.json, isQuiet: options.quiet, isLogging: options.isLoggingToTerminal,
             isColored: options.color.isOn)
         display.expect(names, byteCounts ?? names.map { _ in nil })
         let client = client
         // Both are awaited below. A signal cancels the first; its end cancels the second.
         let work = Task { await runAll(names, begin, display) }
         let watcher = Task { await display.watch(client) }
+        let limits = Task { await client.followBandwidthRequests() }
         let interruption = Interruption {
             // Ends with the runs, which return once their progress is saved. Only then is `work`
             // canceled, which stops the transfers that have not begun: no run is interrupted early.
@@ -58,7 +59,9 @@ struct TransferRun {
         }
         let outcomes = await work.value
         watcher.cancel()
+        limits.cancel()
         await watcher.value
+        await limits.value
         try await reporting { try await client.close() }
         display.conclude()
         let unfinished = outcomes.filter(\.isUnfinished)

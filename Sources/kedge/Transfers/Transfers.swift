@@ -8,7 +8,7 @@ struct Transfers: AsyncParsableCommand {
         abstract: "Show and control transfers, including those of other processes.",
         subcommands: [
             List.self, Show.self, Pause.self, Resume.self, Cancel.self, Retry.self, Remove.self,
-            Clear.self, Diagnose.self,
+            Clear.self, Limit.self, Diagnose.self,
         ],
         defaultSubcommand: List.self)
 
@@ -183,6 +183,23 @@ struct Transfers: AsyncParsableCommand {
             let fromScratch = fromScratch
             try await target.options.run(target.id, waiting, connections) { client, id in
                 try await client.retry(id, fromScratch: fromScratch)
+            }
+        }
+    }
+
+    struct Limit: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Change the rate of running commands, as --bwlimit does.",
+            discussion: "All commands that use the same records adopt it within a second.")
+        @Argument(
+            help: ArgumentHelp(
+                "Bytes a second of one command: 2M, UPLOAD:DOWNLOAD, or off.", valueName: "rate"))
+        var rate: RateArgument
+        @OptionGroup var options: ClientOptions
+
+        func run() async throws {
+            try await options.withClient(needsServer: false) { client in
+                try await client.requestBandwidth(rate.rates)
             }
         }
     }

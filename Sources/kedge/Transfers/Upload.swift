@@ -76,7 +76,10 @@ struct Upload: AsyncParsableCommand {
     @OptionGroup var waiting: WaitOptions
     @OptionGroup var options: ClientOptions
 
-    func validate() throws {
+    mutating func validate() throws {
+        var words = files
+        options.takeServer(from: &words)
+        files = words
         guard !isStream else { return try validateStream() }
         guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
         guard size == nil, sha256 == nil else {

@@ -1,0 +1,188 @@
+internal import Foundation
+internal import KedgeClient
+internal import KedgeModel
+internal import KedgeServer
+internal import Yams
+
+/// The user's settings: `config.yaml`, written by hand, and `servers.yaml`, written by
+/// `kedge login`, in `$XDG_CONFIG_HOME/kedge`. A server of `config.yaml` takes precedence.
+struct ClientSettings {
+    /// Name of the server that commands use without another one.
+    var defaultServer: String?
+    var servers: [String: NamedServer] = [:]
+    /// Connections of one transfer.
+    var connections: Int?
+    var bandwidth = BandwidthRates()
+    /// Age from which records of completed and canceled transfers are removed.
+    var keepRecords: Duration?
+
+    private static let names = ["server", "servers", "connections", "bwlimit", "keepRecords"]
+    private static let serverNames = [
+        "url", "token", "tokenFile", "tokenCommand", "caFile", "clientCertificate", "clientKey",
+        "proxy",
+    ]
+
+    /// Directory of the settings.
+    static func directory(environment: [String: String]) -> String {
+        let home = environment["HOME"] ?? NSHomeDirectory()
+        // The XDG specification requires relative values to be ignored.
+        let base = environment["XDG_CONFIG_HOME"].flatMap { $0.hasPrefix("/") ? $0 : nil }
+        return "\(base ?? "\(home)/.config")/kedge"
+    }
+
+    /// - Throws: ``CommandFailure`` that names file and line.
+    static func load(environment: [String: String]) throws -> ClientSettings {
+        var settings = ClientSettings()
+        let directory = directory(environment: environment)
+        for file in ["servers.yaml", "config.yaml"] {
+            try settings.read("\(directory)/\(file)")
+        }
+        return settings
+    }
+
+    /// Returns the server of a URL or of `@NAME`. A URL of the settings has the credentials there.
+    ///
+    /// - Throws: ``CommandFailure`` for an unknown name.
+    func server(_ text: String) throws -> NamedServer {
+        guard text.hasPrefix("@") else {
+            let known = servers.values.first { Self.base($0.url) == Self.base(text) }
+            var server = known ?? NamedServer(url: text)
+            server.url = text
+            return server
+        }
+        let name = String(text.dropFirst())
+        guard let server = servers[name] else {
+            throw Self.failure(
+                "There is no server named \(name) in the settings."
+                    + NearestName.question(about: name, in: servers.keys.sorted()))
+        }
+        return server
+    }
+
+    /// Returns the tokens of all servers but one by their URLs. Commands are not run for them.
+    func tokens(besides url: String?) throws -> [String: String] {
+        var tokens: [String: String] = [:]
+        for server in servers.values
+        where server.tokenCommand == nil && Self.base(server.url) != url.map(Self.base) {
+            // Only for transfers that began there: an unreadable file shows when it is needed.
+            tokens[Self.base(server.url)] = try? server.credential()
+        }
+        return tokens
+    }
+
+    private static func base(_ url: String) -> String {
+        url.hasSuffix("/") ? String(url.dropLast()) : url
+    }
+
+    private static func failure(_ message: String) -> CommandFailure {
+        CommandFailure("kedge: \(message)", exitStatus: ExitStatus.usage)
+    }
+
+    // MARK: - Reading
+
+    private mutating func read(_ path: String) throws {
+        var facts = stat()
+        guard unsafe stat(path, &facts) == 0 else { return }
+        let node: Node?
+        do {
+            node = try Yams.compose(yaml: try String(contentsOfFile: path, encoding: .utf8))
+        } catch {
+            let line = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
+            throw Self.failure("\(path) cannot be read as YAML: \(line)")
+        }
+        guard let node else { return }
+        let before = servers.values.filter { $0.token != nil }.count
+        for (name, value, place) in try Self.members(of: node, in: path, known: Self.names) {
+            switch name {
+            case "server": defaultServer = try Self.text(value, place, name)
+            case "servers": try readServers(value, path)
+            case "connections":
+                guard let count = value.int, (1...32).contains(count) else {
+                    throw Self.failure("\(place): connections must be 1 to 32.")
+                }
+                connections = count
+            case "bwlimit":
+                guard let rates = RateArgument(argument: try Self.text(value, place, name)) else {
+                    throw Self.failure("\(place): bwlimit must be a rate such as 2M or 1M:5M.")
+                }
+                bandwidth = rates.rates
+            default:
+                guard let seconds = Quantity.seconds(try Self.text(value, place, name)),
+                    seconds >= 0
+                else { throw Self.failure("\(place): keepRecords must be a time such as 90d.") }
+                keepRecords = .seconds(min(seconds, 1_000_000_000))
+            }
+        }
+        let hasToken = servers.values.filter { $0.token != nil }.count > before
+        guard !hasToken || facts.st_mode & 0o077 == 0 else {
+            throw Self.failure(
+                "\(path) has a token and can be read by others; run: chmod 600"
+                    + " \(ShellText.quoted(path))")
+        }
+    }
+
+    private mutating func readServers(_ node: Node, _ path: String) throws {
+        for (name, value, _) in try Self.members(of: node, in: path, known: nil) {
+            var server = NamedServer(url: "")
+            let members = try Self.members(of: value, in: path, known: Self.serverNames)
+            for (member, value, place) in members {
+                let text = try Self.text(value, place, member)
+                switch member {
+                case "url": server.url = text
+                case "token": server.token = text
+                case "tokenFile": server.tokenFile = Self.expanded(text)
+                case "tokenCommand": server.tokenCommand = text
+                case "caFile": server.caFile = Self.expanded(text)
+                case "clientCertificate": server.clientCertificate = Self.expanded(text)
+                case "clientKey": server.clientKey = Self.expanded(text)
+                default: server.proxy = text
+                }
+            }
+            guard !server.url.isEmpty else {
+                throw Self.failure("\(path): the server \(name) has no url.")
+            }
+            servers[name] = server
+        }
+    }
+
+    private static func expanded(_ path: String) -> String {
+        path.hasPrefix("~/") ? NSHomeDirectory() + path.dropFirst() : path
+    }
+
+    /// Returns the members of a mapping, each with its file and line.
+    ///
+    /// - Parameter known: The allowed names; nil for any.
+    private static func members(
+        of node: Node, in path: String, known: [String]?
+    ) throws -> [(name: String, value: Node, place: String)] {
+        guard let mapping = node.mapping else {
+            throw failure("\(path): names with values were expected.")
+        }
+        return try mapping.map { key, value in
+            let place = path + (key.mark.map { ":\($0.line)" } ?? "")
+            guard let name = key.string else { throw failure("\(place): A name is not text.") }
+            if let known, !known.contains(name) {
+                throw failure(
+                    "\(place): \(name) is not a setting."
+                        + NearestName.question(about: name, in: known))
+            }
+            return (name, value, place)
+        }
+    }
+
+    private static func text(_ node: Node, _ place: String, _ name: String) throws -> String {
+        guard let scalar = node.scalar, !scalar.string.isEmpty else {
+            throw failure("\(place): \(name) must be text.")
+        }
+        return scalar.string
+    }
+}
+
+/// Names of the settings' servers for completion.
+enum ServerCompletion {
+    /// Returns nothing if the settings cannot be read.
+    static func names() async -> [String] {
+        let settings = try? ClientSettings.load(environment: ProcessInfo.processInfo.environment)
+        return settings?.servers.keys.sorted().map { "@\($0)" } ?? []
+    }
+}

@@ -1,0 +1,194 @@
+import Foundation
+import KedgeModel
+import KedgeTesting
+import Testing
+
+/// Settings of the user, `kedge login`, limits of the rate, the log, and permissions of downloads.
+@Suite(.serialized, .timeLimit(.minutes(2)))
+struct SettingsTests {
+    let fixture: CommandEnvironment
+
+    init() throws { fixture = try CommandEnvironment() }
+
+    private var settings: String { fixture.path(".config/kedge") }
+
+    private func write(_ text: String, permissions: Int = 0o600) throws {
+        try FileManager.default.createDirectory(
+            atPath: settings, withIntermediateDirectories: true)
+        let path = "\(settings)/config.yaml"
+        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
+        try FileManager.default.setAttributes(
+            [.posixPermissions: permissions], ofItemAtPath: path)
+    }
+
+    private func shell(_ line: String) async throws -> Finished {
+        let process = try fixture.start(
+            program: "/bin/sh", ["-c", line], environment: ["K": try Command.path()])
+        return try await fixture.finish(process)
+    }
+
+    @Test func `a server that was saved is used by its name, and by default`() async throws {
+        let server = try await fixture.serve()
+        let saved = try await shell("echo secret | $K login work \(server.url)")
+        #expect(saved.termination == .exited(0), "\(saved.errors)")
+        let file = "\(settings)/servers.yaml"
+        let attributes = try FileManager.default.attributesOfItem(atPath: file)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+        let source = try fixture.sample(mebibytes: 1)
+        let uploaded = try await fixture.run(["upload", "@work", source.path, "-v"])
+        #expect(uploaded.termination == .exited(0), "\(uploaded.errors)")
+        #expect(uploaded.errors.contains("method=PUT"))
+        #expect(uploaded.errors.contains("status=201"))
+        #expect(!uploaded.errors.contains("secret"))
+        let id = uploaded.output.trimmingCharacters(in: .newlines)
+        for arguments in [[], ["--server", "@work"]] {
+            let listed = try await fixture.run(["files", "list"] + arguments)
+            #expect(listed.output.contains(id))
+        }
+        let wrong = try await fixture.run(["files", "list", "--server", "@wrok"])
+        #expect(wrong.termination == .exited(ExitStatus.usage))
+        #expect(wrong.errors.contains("Did you mean work?"))
+    }
+
+    @Test func `a server that does not answer is not saved`() async throws {
+        // Bound, but nothing listens.
+        let (socket, port) = try LoopbackSocket.bound()
+        defer { close(socket) }
+        let saved = try await shell("$K login work http://127.0.0.1:\(port) </dev/null")
+        #expect(saved.termination == .exited(ExitStatus.network))
+        #expect(fixture.names(in: settings) == [])
+    }
+
+    @Test(arguments: [
+        ("bwlimt: 3M\n", 0o600, "config.yaml:1: bwlimt is not a setting. Did you mean bwlimit?"),
+        ("\nservers:\n  a:\n    token: x\n", 0o600, "the server a has no url"),
+        ("servers:\n  a:\n    url: http://x\n    token: y\n", 0o644, "chmod 600"),
+        ("connections: 99\n", 0o600, "config.yaml:1: connections must be 1 to 32."),
+        ("bwlimit: fast\n", 0o600, "config.yaml:1: bwlimit must be a rate"),
+        ("a: [\n", 0o600, "cannot be read as YAML"), ("- a\n", 0o600, "names with values"),
+    ])
+    func `a mistake in the settings is named with its line`(
+        text: String, permissions: Int, message: String
+    ) async throws {
+        try write(text, permissions: permissions)
+        let finished = try await fixture.run(["transfers", "list"])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.errors.contains(message))
+    }
+
+    @Test func `tokens come from a file or a command, and go only to their server`() async throws {
+        let server = try await fixture.serve()
+        let log = fixture.path("asked")
+        try write(
+            """
+            servers:
+              own:
+                url: \(server.url)
+                tokenCommand: "echo asked >> \(log); echo secret"
+              other:
+                url: http://127.0.0.1:1
+                tokenCommand: "exit 1"
+            """)
+        let listed = try await fixture.run(["files", "list", "--server", "@own"])
+        #expect(listed.termination == .exited(0), "\(listed.errors)")
+        #expect(try String(contentsOfFile: log, encoding: .utf8) == "asked\n")
+        let failed = try await fixture.run(["files", "list", "--server", "@other"])
+        #expect(failed.termination == .exited(ExitStatus.usage))
+        #expect(failed.errors.contains("the tokenCommand of http://127.0.0.1:1 failed"))
+    }
+
+    @Test func `the rate is limited, and the limit changes while the command runs`() async throws {
+        let server = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 24)
+        let began = ContinuousClock.now
+        let limited = try await fixture.run(
+            ["upload", source.path, "--server", server.url, "--bwlimit", "8M"])
+        #expect(limited.termination == .exited(0))
+        #expect(began.duration(to: .now) > .milliseconds(2200))
+        let copy = fixture.path("copy")
+        let again = ContinuousClock.now
+        let client = try fixture.start(
+            ["download", "last", "-o", copy, "--server", server.url, "--bwlimit", "1G:200K"])
+        // At the first rate, it would take two minutes.
+        try await Task.sleep(for: .seconds(2))
+        #expect(client.isRunning)
+        _ = try await fixture.run(["transfers", "limit", "off"])
+        #expect(try await fixture.finish(client, within: .seconds(30)).termination == .exited(0))
+        #expect(again.duration(to: .now) < .seconds(30))
+        #expect(try SampleFile.digest(of: copy) == source.digest)
+    }
+
+    @Test(arguments: [("022", 0o644), ("027", 0o640), ("077", 0o600)])
+    func `a finished download has the permissions of a new file`(
+        mask: String, permissions: Int
+    ) async throws {
+        let server = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 1)
+        let id = try await fixture.upload(source, to: server.url)
+        let copy = fixture.path("copy")
+        let finished = try await shell(
+            "umask \(mask); $K download \(id) -o '\(copy)' --server \(server.url)")
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        let attributes = try FileManager.default.attributesOfItem(atPath: copy)
+        #expect(attributes[.posixPermissions] as? Int == permissions)
+    }
+
+    @Test func `the log goes to a file that only its owner can read`() async throws {
+        let server = try await fixture.serve()
+        let log = fixture.path("log")
+        let finished = try await fixture.run(
+            ["files", "list", "--server", server.url, "-vv", "--log-file", log])
+        #expect(finished.errors == "")
+        let text = try String(contentsOfFile: log, encoding: .utf8)
+        #expect(text.contains("debug request"))
+        #expect(text.contains("trace answer"))
+        let attributes = try FileManager.default.attributesOfItem(atPath: log)
+        #expect(attributes[.posixPermissions] as? Int == 0o600)
+    }
+
+    @Test func `ids are taken by their beginning, and records go`() async throws {
+        let server = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 1)
+        let id = try await fixture.upload(source, to: server.url)
+        for name in [id, String(id.prefix(8)), "last"] {
+            let verified = try await fixture.run(
+                ["files", "verify", source.path, name, "--server", server.url])
+            #expect(verified.termination == .exited(0), "\(verified.errors)")
+        }
+        let other = try fixture.sample("other.bin", mebibytes: 2)
+        let wrong = try await fixture.run(
+            ["files", "verify", other.path, id, "--server", server.url])
+        #expect(wrong.termination == .exited(ExitStatus.integrity))
+        let unknown = try await fixture.run([
+            "files", "show", id.hasPrefix("ffff") ? "eeee" : "ffff", "--server", server.url,
+        ])
+        #expect(unknown.termination == .exited(ExitStatus.notFound))
+        let shown = try await fixture.run(["transfers", "show", "last"])
+        #expect(shown.output.contains(id))
+        #expect(try await fixture.run(["transfers", "rm", "last"]).termination == .exited(0))
+        #expect(try await fixture.transfers().isEmpty)
+    }
+
+    @Test func `resume --all finishes the transfers of processes that were killed`() async throws {
+        let server = try await fixture.serve()
+        let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))
+        var samples: [SampleFile] = []
+        for number in 0..<2 {
+            let sample = try fixture.sample("\(number).bin", mebibytes: 8, seed: UInt64(number))
+            samples.append(sample)
+            let client = try fixture.start(["upload", sample.path, "--server", proxy.url])
+            try await eventually("it runs") { server.requests.sessionIDs.count > number }
+            client.signal(SIGKILL)
+            _ = try await client.wait()
+        }
+        let finished = try await fixture.run(["transfers", "resume", "--all"])
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        let ids = finished.output.split(separator: "\n").map(String.init)
+        #expect(ids.count == 2)
+        for (sample, id) in zip(samples, ids) {
+            try await fixture.expectServed(sample, id: id, at: server.url)
+        }
+        let none = try await fixture.run(["transfers", "resume", "--all"])
+        #expect(none.errors == "There is nothing to resume.\n")
+    }
+}
