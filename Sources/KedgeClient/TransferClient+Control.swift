@@ -1,3 +1,4 @@
+internal import KedgeFiles
 public import KedgeModel
 public import KedgeTransport
 
@@ -89,6 +90,27 @@ extension TransferClient {
             seen = request
             limit.rates = request.rates
         }
+    }
+
+    /// Cancels the unfinished upload of a file to this server, if there is one and no process runs
+    /// it: the server has the file already.
+    package func cancelUnfinishedUpload(
+        path: String, uploadProtocol: UploadProtocol
+    ) async throws {
+        let path = LocalPath.absolute(path)
+        let newest = try await store.newestUpload(
+            of: path, to: server(for: uploadProtocol), uploadProtocol: uploadProtocol)
+        guard let id = newest?.status.id, newest?.status.state.isFinal == false,
+            try await !store.hasLivingOwner(id)
+        else { return }
+        try await cancel(id)
+    }
+
+    /// Runs a call that blocks on a thread of its own.
+    package func blocking<Result: Sendable>(
+        _ call: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
+        try await pool.run(call)
     }
 
     /// Whether this client's server has ever answered, according to the records.

@@ -106,6 +106,7 @@ public final class TransferClient: Sendable {
         let path = LocalPath.absolute(path)
         let identity = try await UploadSource.identity(
             of: path, files: environment.files, pool: pool)
+        if identity.byteCount == 0 { try await requireEmpty(path) }
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
         var upload = UploadTransfer(
             status: makeStatus(server: server(for: options.uploadProtocol)), path: path,
@@ -118,7 +119,19 @@ public final class TransferClient: Sendable {
             idempotencyKey: makeID().text, uploadProtocol: options.uploadProtocol)
         upload.givenSessionID = options.sessionID
         upload.metadata = options.metadata
-        let stored = try await store.findOrInsert(upload)
+        var stored = try await store.findOrInsert(upload)
+        if options.metadata.contains(where: { stored.metadata[$0] != $1 }) {
+            // Its session has other metadata, which no later request changes: another path, for
+            // example. Continuing would make a file that is not the requested one.
+            guard try await !store.hasLivingOwner(stored.status.id) else {
+                throw TransferError(
+                    .illegalTransition, operation: "upload", resource: path,
+                    explanation: "It is being uploaded with other metadata, by transfer"
+                        + " \(stored.status.id); cancel that one, or wait for it.")
+            }
+            try await retry(stored.status.id, fromScratch: true)
+            stored = try await store.findOrInsert(upload)
+        }
         return try await makeReady(stored.status)
     }
 
@@ -187,6 +200,23 @@ public final class TransferClient: Sendable {
         if url.utf8.contains(UInt8(ascii: " ")) { return " A space in it is written %20." }
         return url.utf8.allSatisfy { $0 < 0x80 }
             ? "" : " An international host name is written in its ASCII form, xn--."
+    }
+
+    /// Refuses a file that has bytes although it reports none, as those of /proc do: the upload
+    /// would be empty.
+    private func requireEmpty(_ path: String) async throws {
+        let (file, _) = try await UploadSource.openFile(
+            path, files: environment.files, pool: pool)
+        let hasBytes = try await pool.run {
+            var byte: UInt8 = 0
+            return try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) > 0 }
+        }
+        guard !hasBytes else {
+            throw TransferError(
+                .usage, operation: "upload", resource: path,
+                explanation: "It reports no size although it has bytes; upload it through a pipe:"
+                    + " kedge upload - --name NAME < FILE")
+        }
     }
 
     private static func validate(_ options: UploadOptions) throws {

@@ -36,17 +36,19 @@ extension SQLiteStore {
             let start = cursor ?? FileCursor.beforeAll
             var files: [FileRecord] = []
             for range in prefix.ranges where files.count < limit {
+                // A condition that may be absent would be no end of the range in the index.
+                let upper = range.upper == nil ? "" : "AND file.path < ?3"
                 // Both conditions on the lower end are needed: the first one uses the index.
                 files += try db.rows(
                     """
                     SELECT \(FileRecord.columns) FROM \(FileRecord.source)
                     WHERE file.owner = ?1 AND file.deleted_at IS NULL
-                        AND file.path >= max(?2, ?4) AND (?3 IS NULL OR file.path < ?3)
+                        AND file.path >= max(?2, ?4) \(upper)
                         AND (file.path > ?4 OR (file.created_at, file.id) < (?5, ?6))
                     ORDER BY file.path, file.created_at DESC, file.id DESC LIMIT ?7
                     """,
                     [
-                        owner.text, range.lower, range.upper, start.path ?? "",
+                        owner.text, range.lower, range.upper ?? "", start.path ?? "",
                         start.createdAt.millisecondsSinceEpoch, start.id.text,
                         limit - files.count,
                     ]

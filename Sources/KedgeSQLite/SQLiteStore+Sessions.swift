@@ -59,19 +59,24 @@ extension SQLiteStore {
             return try db.rows(
                 """
                 SELECT \(SessionRow.columns),
-                    (SELECT total(byte_count) FROM chunk WHERE chunk.session = session.number)
-                    + (SELECT total(byte_count) FROM partial_chunk
-                        WHERE partial_chunk.session = session.number) AS received
+                    CASE WHEN coalesce((SELECT max(idx) FROM chunk
+                        WHERE chunk.session = session.number), 0) < ?5
+                    THEN coalesce((SELECT sum(byte_count) FROM chunk
+                            WHERE chunk.session = session.number), 0)
+                        + coalesce((SELECT sum(byte_count) FROM partial_chunk
+                            WHERE partial_chunk.session = session.number), 0) END AS received
                 FROM session
-                WHERE session.owner = ? AND session.state IN ('open', 'finalizing')
-                    AND (session.created_at, session.id) < (?, ?)
-                ORDER BY session.created_at DESC, session.id DESC LIMIT ?
+                WHERE session.owner = ?1 AND session.state IN ('open', 'finalizing')
+                    AND (session.created_at, session.id) < (?2, ?3)
+                ORDER BY session.created_at DESC, session.id DESC LIMIT ?4
                 """,
-                [owner.text, start.createdAt.millisecondsSinceEpoch, start.id.text, limit]
+                [
+                    owner.text, start.createdAt.millisecondsSinceEpoch, start.id.text, limit,
+                    UnfinishedUpload.maxCountedChunkCount,
+                ]
             ).map { row in
                 UnfinishedUpload(
-                    record: try SessionRow(row).record,
-                    receivedByteCount: Int64(row["received"] as Double))
+                    record: try SessionRow(row).record, receivedByteCount: row["received"])
             }
         }
     }

@@ -27,16 +27,23 @@ package struct KedgeService: Service {
         engine: TransferEngine, configuration: ServiceConfiguration, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
+        try Self.check(configuration)
+        self.engine = engine
+        self.configuration = configuration
+        self.logger = logger
+        self.onRunning = onRunning
+    }
+
+    /// Checks settings that only a running service would refuse.
+    ///
+    /// - Throws: ``ConfigurationError``
+    package static func check(_ configuration: ServiceConfiguration) throws {
         guard configuration.isLoopback else {
             throw ConfigurationError(
                 "host is \(configuration.host): without authentication the service listens on "
                     + "loopback only (127.0.0.1, ::1, localhost). Put an authenticating proxy in "
                     + "front.")
         }
-        self.engine = engine
-        self.configuration = configuration
-        self.logger = logger
-        self.onRunning = onRunning
     }
 
     package func run() async throws {

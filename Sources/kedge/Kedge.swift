@@ -27,6 +27,7 @@ enum Main {
     static func main() async {
         // A closed reader, as in `kedge … | head`, is no failure.
         signal(SIGPIPE, SIG_IGN)
+        occupyStandardStreams()
         do {
             try requireText()
             var command = try Kedge.parseAsRoot()
@@ -38,6 +39,15 @@ enum Main {
             endProcess(ExitStatus.success)
         } catch {
             endProcess(report(error))
+        }
+    }
+
+    /// Opens /dev/null for standard streams that are closed. Otherwise a file that is opened next
+    /// would get their number, and output would go into it.
+    private static func occupyStandardStreams() {
+        for descriptor in STDIN_FILENO...STDERR_FILENO
+        where fcntl(descriptor, F_GETFD) < 0 && errno == EBADF {
+            _ = unsafe open("/dev/null", O_RDWR)
         }
     }
 

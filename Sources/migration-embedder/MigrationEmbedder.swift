@@ -18,7 +18,7 @@ struct MigrationEmbedder {
             }
         }
         guard arguments.count == 3 else {
-            stop("usage: migration-embedder FOLDER OUTPUT")
+            stop("usage: migration-embedder FOLDER OUTPUT, or --contract FILE OUTPUT")
         }
         let folder = CommandLine.arguments[1]
         do throws(EmbeddingError) {

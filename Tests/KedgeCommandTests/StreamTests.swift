@@ -87,7 +87,6 @@ struct StreamTests {
         ),
         ("$K upload --name x -- sh -c 'echo abc; exit 3'", "exited with status 3"),
         ("$K upload --name x -- sh -c 'echo abc; kill -9 $$'", "ended by signal 9"),
-        ("$K upload --name x -- no-such-command", "exited with status 127"),
     ])
     func `input that is not as announced leaves nothing`(
         line: String, message: String
@@ -109,7 +108,7 @@ struct StreamTests {
         #expect(downloaded.output == "a --name")
     }
 
-    @Test(arguments: [SIGINT, SIGTERM])
+    @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
     func `a signal ends a stream whose input is silent, and leaves nothing`(
         signal: Int32
     ) async throws {
@@ -120,6 +119,32 @@ struct StreamTests {
         try await Task.sleep(for: .milliseconds(500))
         client.signal(signal)
         #expect(try await client.wait(within: .seconds(10)) == .exited(128 + signal))
+        try await expectNothing(server)
+    }
+
+    @Test func `a signal ends the wait for a command that has closed its output`() async throws {
+        let server = try await fixture.serve()
+        let client = try fixture.start([
+            "upload", "--name", "x", "--server", server.url, "--", "sh", "-c",
+            "echo abc; exec 1>&-; exec sleep 60",
+        ])
+        try await eventually("the bytes are there") {
+            server.requests.contains { $0.method == "PATCH" && $0.status < 300 }
+        }
+        client.signal(SIGTERM)
+        #expect(try await client.wait(within: .seconds(10)) == .exited(128 + SIGTERM))
+        try await expectNothing(server)
+    }
+
+    @Test(arguments: [
+        "$K upload --name x -- no-such-command", "echo a | $K upload - --name a/b",
+        "echo a | $K upload - --name x --dry-run", "echo a | $K upload - --name ''",
+        "echo a | $K upload -",
+    ])
+    func `wrong usage of streams is refused and leaves nothing`(line: String) async throws {
+        let server = try await fixture.serve()
+        let finished = try await shell(line, server: server.url)
+        #expect(finished.termination == .exited(ExitStatus.usage), "\(finished.errors)")
         try await expectNothing(server)
     }
 

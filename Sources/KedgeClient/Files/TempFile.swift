@@ -20,14 +20,14 @@ package struct TempFile: Sendable {
     ///   that wakes after another one took over must find nothing under the name it knows.
     package static func path(for destination: String, id: TransferID, mark: String = "") -> String {
         let parent = directory(of: destination)
-        var name = destination.split(separator: "/").last.map(String.init) ?? "file"
+        var name = FilePath.components(of: destination).last { !$0.isEmpty } ?? "file"
         // Cuts long names, so that the full name stays legal.
         while name.utf8.count > 190 { name.removeLast() }
         return (parent == "/" ? "" : parent) + "/.\(name).\(id.text)\(mark).kedge-part"
     }
 
     package static func directory(of path: String) -> String {
-        let parts = path.split(separator: "/").dropLast()
+        let parts = FilePath.components(of: path).filter { !$0.isEmpty }.dropLast()
         return "/" + parts.joined(separator: "/")
     }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import KedgeModel
 
 /// Paths from user input, made independent of the process.
 package enum LocalPath {
@@ -7,12 +8,14 @@ package enum LocalPath {
     package static func absolute(_ path: String) -> String {
         let full =
             path.hasPrefix("/") ? path : FileManager.default.currentDirectoryPath + "/" + path
-        return "/" + full.split(separator: "/").filter { $0 != "." }.joined(separator: "/")
+        return "/"
+            + FilePath.components(of: full).filter { !$0.isEmpty && $0 != "." }
+            .joined(separator: "/")
     }
 
     /// Returns the last component.
     static func name(of path: String) -> String {
-        path.split(separator: "/").last.map(String.init) ?? ""
+        FilePath.components(of: path).last { !$0.isEmpty } ?? ""
     }
 }
 

@@ -6,7 +6,9 @@ extension TransferStore {
     /// of the same file adopts the options of the new call. One of another file is returned, too:
     /// the caller refuses it.
     package func findOrInsert(_ download: DownloadTransfer) async throws -> DownloadTransfer {
-        try await transaction("create download") { database in
+        let now = now()
+        let owners = owners
+        return try await transaction("create download") { database in
             let existing = try Row.fetchOne(
                 database,
                 sql: """
@@ -15,8 +17,9 @@ extension TransferStore {
                     """,
                 arguments: [download.destinationPath])
             if let existing {
-                return try Self.adopt(
-                    download, into: TransferRow(existing, direction: .download), in: database)
+                let row = TransferRow(existing, direction: .download)
+                let isRunning = try row.owner.map { try owners.isAlive($0, at: now) } ?? false
+                return try Self.adopt(download, into: row, isRunning: isRunning, in: database)
             }
             try Self.insert(download, in: database)
             return download
@@ -178,16 +181,22 @@ extension TransferStore {
 
     /// Applies the options of a repeated command to an existing download.
     private static func adopt(
-        _ wanted: DownloadTransfer, into row: TransferRow, in database: Database
+        _ wanted: DownloadTransfer, into row: TransferRow, isRunning: Bool, in database: Database
     ) throws -> DownloadTransfer {
         let existing = try DownloadTransfer(row)
         guard existing.reference == wanted.reference else { return existing }
         let pinned = existing.isHashPinned ? existing.expectedHash : nil
+        // Ids are random: the same one at another address is the same file, and its version is
+        // compared before a byte is added.
+        let hasMoved =
+            !isRunning && !wanted.reference.isURL
+            && existing.status.serverURL != wanted.status.serverURL
         guard
-            existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash
+            hasMoved || existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash
                 || existing.resumesUnverified != wanted.resumesUnverified
         else { return existing }
         var change = RowChange(row, in: database)
+        if hasMoved { change.set(.serverURL, wanted.status.serverURL) }
         change.set(.overwrites, wanted.overwrites)
         change.set(.resumesUnverified, wanted.resumesUnverified)
         if pinned != wanted.expectedHash {

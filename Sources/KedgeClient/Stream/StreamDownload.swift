@@ -7,6 +7,8 @@ struct StreamDownload: Sendable {
     /// Fetches of a chunk with wrong bytes before the download fails.
     private static let maxWrongFetchCount = 4
     private static let maxAheadByteCount: Int64 = 32 << 20
+    /// Largest chunk that is held in memory until it is verified.
+    private static let maxChunkByteCount: Int64 = 256 << 20
 
     let reference: RemoteReference
     let file: RemoteFile
@@ -17,17 +19,20 @@ struct StreamDownload: Sendable {
     let pool: @Sendable (@escaping @Sendable () throws -> Void) async throws -> Void
     let write: @Sendable (UnsafeRawBufferPointer) throws -> Void
 
-    private var layout: ChunkLayout? {
-        guard let size = file.byteCount, let chunkSize = file.chunkSize else { return nil }
-        return ChunkLayout(fileSize: size, chunkSize: chunkSize)
+    /// Chunks and their digests; nil if the server announces none, or chunks too large for memory.
+    private var chunks: (layout: ChunkLayout, digests: [SHA256Digest])? {
+        guard let size = file.byteCount, let chunkSize = file.chunkSize,
+            let digests = file.chunkDigests, min(size, chunkSize) <= Self.maxChunkByteCount
+        else { return nil }
+        return (ChunkLayout(fileSize: size, chunkSize: chunkSize), digests)
     }
 
-    var verifiesChunks: Bool { file.chunkDigests != nil || file.byteCount == 0 }
+    var verifiesChunks: Bool { chunks != nil || file.byteCount == 0 }
 
     func run() async throws -> StreamResult {
         var hasher = SHA256Hasher()
-        if let digests = file.chunkDigests, let layout {
-            try await writeChunks(digests, layout, &hasher)
+        if let chunks {
+            try await writeChunks(chunks.digests, chunks.layout, &hasher)
         } else if file.byteCount != 0 {
             try await writeAsItArrives(&hasher)
         }
@@ -64,7 +69,9 @@ struct StreamDownload: Sendable {
                 while ready[index] == nil, let (arrived, bytes) = try await group.next() {
                     ready[arrived] = bytes
                 }
-                guard let bytes = ready.removeValue(forKey: index) else { return }
+                guard let bytes = ready.removeValue(forKey: index) else {
+                    preconditionFailure("each chunk is fetched once")
+                }
                 hasher.update(bytes)
                 try await pool { try bytes.withUnsafeBytes { try write($0) } }
                 fetchNext()
@@ -82,7 +89,6 @@ struct StreamDownload: Sendable {
         var wrongCount = 0
         while true {
             var bytes: [UInt8] = []
-            bytes.reserveCapacity(Int(range.byteCount))
             while bytes.count < range.byteCount {
                 let before = bytes.count
                 let missing = ByteRange(start: range.start + Int64(before), end: range.end)

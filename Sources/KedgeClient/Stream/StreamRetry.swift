@@ -6,7 +6,7 @@ struct StreamRetry: Sendable {
     private let environment: ClientEnvironment
     /// Longest wait for an unavailable server; nil for ever.
     private let timeout: Duration?
-    /// Called before each wait with the reason.
+    /// Called with the reason before each wait, from the third in a row on.
     private let onWait: @Sendable (String) -> Void
     private var failureCount = 0
     private var unavailableSince: Timestamp?
@@ -55,7 +55,8 @@ struct StreamRetry: Sendable {
         } else if policy.maxRetries == nil, failureCount >= policy.transferBudget {
             throw failure
         }
-        onWait(failure.message(delay: delay))
+        // A single break is normal, and other connections may go on.
+        if failureCount > 2 { onWait(failure.message(delay: delay)) }
         try await environment.sleep(delay)
     }
 

@@ -58,11 +58,20 @@ struct StreamUpload {
         let created = try await retry { try await client.create(description) }
         do {
             return try await send(to: created.address, confirmEnd: confirmEnd, nextBytes)
+        } catch let error as TransferError {
+            let isRemoved = await remove(created.address)
+            throw TransferError(
+                error.code, operation: error.operation, resource: error.resource,
+                explanation: (error.explanation ?? error.code.facts.sentence)
+                    + (isRemoved ? Self.removedText : Self.leftText), cause: error.cause)
         } catch {
             await remove(created.address)
             throw error
         }
     }
+
+    private static let removedText = " The upload was removed."
+    private static let leftText = " The upload could not be removed; it may be on the server."
 
     private func send(
         to address: UploadAddress, confirmEnd: @Sendable () async throws -> Void,
@@ -107,14 +116,25 @@ struct StreamUpload {
 
     private func refusal(_ code: ErrorCode, _ explanation: String) -> TransferError {
         TransferError(
-            code, operation: "upload", explanation: "\(explanation) The upload was removed.")
+            code, operation: "upload", explanation: explanation)
     }
 
     /// Removes the upload, also when the task is canceled. Best effort: the server removes
     /// unfinished uploads after a while.
-    private func remove(_ address: UploadAddress) async {
+    ///
+    /// - Returns: Whether the server confirmed it.
+    @discardableResult
+    private func remove(_ address: UploadAddress) async -> Bool {
         let client = client
-        await Task { try? await client.remove(address) }.value
+        // Awaited here: only the cancellation must not reach the request.
+        return await Task {
+            do {
+                try await client.remove(address)
+                return true
+            } catch {
+                return false
+            }
+        }.value
     }
 }
 

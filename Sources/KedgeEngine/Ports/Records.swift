@@ -94,8 +94,13 @@ package struct SessionRecord: Hashable, Sendable {
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
 
-    /// The path that the client stored in the metadata, by which its file is listed; nil for none.
-    package var path: String? { metadata[FilePath.metadataKey].flatMap { $0.isEmpty ? nil : $0 } }
+    /// The path that the client stored in the metadata, by which its file is listed; nil for none,
+    /// and for one that cannot be stored: earlier versions accepted any text.
+    package var path: String? {
+        guard let path = metadata[FilePath.metadataKey], !path.isEmpty, FilePath.isStorable(path)
+        else { return nil }
+        return path
+    }
 
     /// True when the new session can adopt this session's bytes, if they still exist: this session
     /// is past its expiry, and the declared digests do not differ. One rule for all stores.

@@ -85,10 +85,12 @@ package struct SessionCursor: Hashable, Sendable {
 /// A session that is open or finalizing, with the number of its durable bytes.
 package struct UnfinishedUpload: Hashable, Sendable {
     package var record: SessionRecord
-    /// Bytes of complete chunks and of partials; rivals do not count.
-    package var receivedByteCount: Int64
+    /// Bytes of complete chunks and of partials; rivals do not count. Nil from
+    /// ``maxCountedChunkCount`` chunks on: a list must not read millions of rows.
+    package var receivedByteCount: Int64?
+    package static let maxCountedChunkCount = 16_384
 
-    package init(record: SessionRecord, receivedByteCount: Int64) {
+    package init(record: SessionRecord, receivedByteCount: Int64?) {
         self.record = record
         self.receivedByteCount = receivedByteCount
     }

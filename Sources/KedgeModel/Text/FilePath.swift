@@ -15,12 +15,20 @@ public enum FilePath {
     /// Whether a file of this path stays below the folder in which it is created: the path is
     /// relative, has no empty, `.` or `..` component, and its names fit a file system.
     public static func isSafe(_ path: String) -> Bool {
-        let names = path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
-        return isStorable(path)
-            && names.allSatisfy { name in
-                (1...FileName.maxByteCount).contains(name.count) && !name.elementsEqual(".".utf8)
-                    && !name.elementsEqual("..".utf8)
+        isStorable(path)
+            && components(of: path).allSatisfy { name in
+                (1...FileName.maxByteCount).contains(name.utf8.count)
+                    && !name.utf8.elementsEqual(".".utf8) && !name.utf8.elementsEqual("..".utf8)
             }
+    }
+
+    /// Returns the names in a path, also empty ones.
+    ///
+    /// Splits at bytes, as a file system does: a `/` before a combining mark is one character with
+    /// it, and splitting the characters would not find it.
+    public static func components(of path: String) -> [String] {
+        path.utf8.split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+            .map { String(decoding: $0, as: UTF8.self) }
     }
 
     /// Returns a text that is equal for paths which some disks take for the same file: they differ

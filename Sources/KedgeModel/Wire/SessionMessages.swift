@@ -161,8 +161,9 @@ public struct SessionSummary: Codable, Hashable, Sendable {
     public var path: String?
     /// Size of the file in bytes; nil while it is unknown.
     public var fileSize: Int64?
-    /// Number of durable bytes, partial chunks included.
-    public var receivedBytes: Int64
+    /// Number of durable bytes, partial chunks included; nil for sessions of very many chunks, whose
+    /// status has it.
+    public var receivedBytes: Int64?
     /// `open` or `finalizing`.
     public var state: SessionState
     /// The time at which the session was created.
@@ -173,7 +174,7 @@ public struct SessionSummary: Codable, Hashable, Sendable {
     /// Creates the summary of a session that is not completed.
     public init(
         sessionId: SessionID, fileName: String, path: String?, fileSize: Int64?,
-        receivedBytes: Int64, state: SessionState, createdAt: Timestamp, expiresAt: Timestamp
+        receivedBytes: Int64?, state: SessionState, createdAt: Timestamp, expiresAt: Timestamp
     ) {
         self.sessionId = sessionId
         self.fileName = fileName

@@ -64,10 +64,12 @@ extension PostgresStore {
             return try db.query(
                 """
                 SELECT \(SessionRow.columns),
-                    coalesce((SELECT sum(byte_count) FROM chunk
-                        WHERE chunk.session = session.number), 0)::bigint
-                    + coalesce((SELECT sum(byte_count) FROM partial_chunk
-                        WHERE partial_chunk.session = session.number), 0)::bigint
+                    CASE WHEN coalesce((SELECT max(idx) FROM chunk
+                        WHERE chunk.session = session.number), 0) < $5
+                    THEN coalesce((SELECT sum(byte_count) FROM chunk
+                            WHERE chunk.session = session.number), 0)::bigint
+                        + coalesce((SELECT sum(byte_count) FROM partial_chunk
+                            WHERE partial_chunk.session = session.number), 0)::bigint END
                 FROM session
                 WHERE session.owner = $1 AND session.state IN ('open', 'finalizing')
                     AND (session.created_at, session.id) < ($2, $3)
@@ -75,13 +77,13 @@ extension PostgresStore {
                 """,
                 [
                     .text(owner.text), .time(start.createdAt), .text(start.id.text),
-                    .int8(Int64(limit)),
+                    .int8(Int64(limit)), .int8(Int64(UnfinishedUpload.maxCountedChunkCount)),
                 ]
             ).rows.map { row in
                 var row = row
                 let session = try SessionRow(&row)
                 return UnfinishedUpload(
-                    record: session.record, receivedByteCount: try row.integer())
+                    record: session.record, receivedByteCount: row.optionalInteger())
             }
         }
     }

@@ -80,6 +80,11 @@ package struct ConfigurationLoader {
         let text = try ConfigurationFile.text(at: path)
         do {
             guard let node = try Yams.compose(yaml: text) else { return nil }
+            guard node.mapping != nil else {
+                throw ConfigurationError(
+                    "The configuration file \(ConfigurationFile.oneLine(path)) is not a mapping of"
+                        + " settings.")
+            }
             try note(node, at: [], on: nil, of: path, &origins)
             return try await FileProvider<YAMLSnapshot>(filePath: FilePath(path))
         } catch let error as ConfigurationError {

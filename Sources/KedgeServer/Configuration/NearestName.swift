@@ -1,4 +1,4 @@
-/// The name that someone probably meant who typed another one.
+/// The name that was probably meant by another one.
 package enum NearestName {
     /// Returns the name with the fewest changed, missing or additional characters; nil if none is
     /// similar.

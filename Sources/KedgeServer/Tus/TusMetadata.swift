@@ -59,8 +59,11 @@ struct TusMetadata: Hashable, Sendable {
         return name.isEmpty ? Self.defaultFileName : FileName.sanitized(name)
     }
 
-    /// The path of the file below a folder; nil without one.
-    var path: String? { first(of: [FilePath.metadataKey]) }
+    /// The path of the file below a folder; nil without one, and for text that is none: tus clients
+    /// may mean anything by this key.
+    var path: String? {
+        first(of: [FilePath.metadataKey]).flatMap { FilePath.isStorable($0) ? $0 : nil }
+    }
 
     /// The media type; nil when it is not valid. Browsers do not know the type of every file, and
     /// pages then send arbitrary text.

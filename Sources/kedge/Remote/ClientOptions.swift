@@ -12,17 +12,27 @@ struct ClientOptions: ParsableArguments {
             "URL of the server, or @NAME of the settings (or set KEDGE_SERVER).",
             valueName: "url"), completion: .custom { _, _, _ in await ServerCompletion.names() })
     var server: String?
-    @Option(help: "Token for the server (better: set KEDGE_TOKEN).") var token: String?
-    @Option(help: "Directory of the transfer records (default: $XDG_STATE_HOME/kedge).")
+    @Option(
+        help: ArgumentHelp(
+            "Token for the server (better: set KEDGE_TOKEN).", valueName: "token"))
+    var token: String?
+    @Option(
+        help: ArgumentHelp(
+            "Directory of the transfer records (default: $XDG_STATE_HOME/kedge).",
+            valueName: "folder"), completion: .directory)
     var stateDirectory: String?
     @Option(
-        help: "PEM file of the certificate authorities to trust (or SSL_CERT_FILE).",
+        help: ArgumentHelp(
+            "PEM file of the certificate authorities to trust (or SSL_CERT_FILE).",
+            valueName: "file"),
         completion: .file())
     var caFile: String?
     @Flag(help: "Write JSON to standard output, one object per line.") var json = false
     @Flag(name: .shortAndLong, help: "Print only errors.") var quiet = false
 
-    @Option(help: "Use colours on a terminal: auto, always or never (auto honours NO_COLOR).")
+    @Option(
+        help: ArgumentHelp(
+            "Use colours on a terminal (auto honours NO_COLOR).", valueName: "when"))
     var color = ColorChoice.auto
     @Flag(
         name: .shortAndLong,

@@ -9,7 +9,7 @@ struct Doctor: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Check that this machine and the server are ready for transfers.",
         discussion: """
-            Prints whether a Kedge answers at the address, its version, protocols and limits, the
+            Prints whether a Kedge answers at the address, its version, protocols and limits, the \
             latency, the clock difference, proxies on the way, and the free space on this machine.
             """)
     @OptionGroup var options: ClientOptions

@@ -52,20 +52,16 @@ struct Files: AsyncParsableCommand {
         private func everyPage(
             of client: TransferClient, _ show: ([FileMeta]) -> Void
         ) async throws {
-            var cursor: String?
-            var seen: Set<String> = []
             var rest = limit ?? .max
-            repeat {
+            try await ServerPages.forEach { cursor in
                 let page = try await client.remote.listFiles(
                     prefix: prefix, after: cursor, limit: min(rest, 100), onlyDamaged: damaged)
-                show(Array(page.files.prefix(rest)))
-                rest -= page.files.count
-                cursor = rest > 0 ? page.next : nil
-                if let next = cursor, !seen.insert(next).inserted {
-                    throw CommandFailure(
-                        "kedge: the server repeats a page of its list; stopping here.")
-                }
-            } while cursor != nil
+                return (page.files, page.next)
+            } _: { files in
+                show(Array(files.prefix(rest)))
+                rest -= min(rest, files.count)
+                return rest > 0
+            }
         }
     }
 
@@ -87,7 +83,7 @@ struct Files: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Compare a local file with a file on the server.",
             discussion: """
-                Compares size and SHA-256; nothing is transferred. Exit status 7 means that they
+                Compares size and SHA-256; nothing is transferred. Exit status 7 means that they \
                 differ.
                 """)
         @Argument(help: "The local file.", completion: .file()) var file: String
@@ -166,24 +162,25 @@ struct Session: AsyncParsableCommand {
                     ("SESSION", .left), ("DONE", .right), ("SIZE", .right), ("AGE", .right),
                     ("EXPIRES", .left), ("NAME", .left),
                 ])
-                var cursor: String?
-                var seen: Set<String> = []
-                repeat {
+                try await ServerPages.forEach { cursor in
                     let page = try await client.remote.listSessions(after: cursor, limit: 100)
-                    for session in page.sessions {
+                    return (page.sessions, page.next)
+                } _: { sessions in
+                    for session in sessions {
                         guard !options.json else {
                             StandardOutput.write(JSONLine.encode(VersionedLine(value: session)))
                             continue
                         }
                         table.add([
-                            session.sessionId.text, ByteText.size(session.receivedBytes),
+                            session.sessionId.text,
+                            session.receivedBytes.map { ByteText.size($0) } ?? "?",
                             session.fileSize.map { ByteText.size($0) } ?? "?",
                             ByteText.age(session.createdAt), session.expiresAt.description,
                             session.path ?? session.fileName,
                         ])
                     }
-                    cursor = page.next.flatMap { seen.insert($0).inserted ? $0 : nil }
-                } while cursor != nil
+                    return true
+                }
                 StandardOutput.write(table.text)
             }
         }

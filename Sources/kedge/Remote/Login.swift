@@ -9,9 +9,9 @@ struct Login: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Save a server and its token under a name.",
         discussion: """
-            Afterwards `kedge upload @NAME FILE` or `--server @NAME` uses them; the first server
-            becomes the default. The token is read from the terminal or from standard input, and
-            may be empty. It is saved in $XDG_CONFIG_HOME/kedge/servers.yaml, which only you can
+            Afterwards `kedge upload @NAME FILE` or `--server @NAME` uses them; the first server \
+            becomes the default. The token is read from the terminal or from standard input, and \
+            may be empty. It is saved in $XDG_CONFIG_HOME/kedge/servers.yaml, which only you can \
             read. --token-command and --token-file save where the token comes from instead.
 
             The server is asked first; --force saves it although it does not answer.

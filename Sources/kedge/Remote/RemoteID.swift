@@ -45,7 +45,7 @@ enum RemoteID {
     /// - Parameter page: Returns ids, newest first, and the cursor of the next page.
     private static func resolve<ID: RandomIdentifier>(
         _ text: String, _ missing: ErrorCode,
-        _ page: (String?) async throws -> ([ID], String?)
+        _ page: (String?) async throws -> (entries: [ID], next: String?)
     ) async throws -> ID {
         let isPrefix =
             text.utf8.count >= minPrefixCount && text.utf8.count < 32
@@ -57,17 +57,10 @@ enum RemoteID {
                     + " from the beginning, or last.")
         }
         var found: [ID] = []
-        var cursor: String?
-        var seen: Set<String> = []
-        repeat {
-            let (ids, next) = try await page(cursor)
-            if text == "last" {
-                guard let newest = ids.first else { break }
-                return newest
-            }
-            found += ids.filter { $0.text.hasPrefix(text) }
-            cursor = next.flatMap { seen.insert($0).inserted ? $0 : nil }
-        } while cursor != nil && found.count < 2
+        try await ServerPages.forEach(page) { ids in
+            found += text == "last" ? Array(ids.prefix(1)) : ids.filter { $0.text.hasPrefix(text) }
+            return text != "last" && found.count < 2
+        }
         switch found.count {
         case 1: return found[0]
         case 0:

@@ -10,7 +10,7 @@ struct Serve: AsyncParsableCommand {
         abstract: "Start the service.",
         discussion: "Flags override KEDGE_* variables, which override the file and the defaults.")
 
-    @Option(help: "YAML file with settings.") var config: String?
+    @Option(help: "YAML file with settings.", completion: .file()) var config: String?
     @Flag(help: "Print the settings in force as YAML and exit.") var printConfig = false
     @Flag(help: "Check the settings and exit, without a change and without the stores.")
     var checkConfig = false
@@ -20,7 +20,10 @@ struct Serve: AsyncParsableCommand {
         let loader = try await settings.load(config: config)
         let configuration = try await checked { try loader.configuration() }
         guard !printConfig else { return StandardOutput.write(loader.printed()) }
-        guard !checkConfig else { return StandardError.write("The settings are valid.\n") }
+        guard !checkConfig else {
+            try await checked { try KedgeService.check(configuration) }
+            return StandardError.write("The settings are valid.\n")
+        }
         try await ServerProcess(configuration: configuration).run()
     }
 }
@@ -30,7 +33,7 @@ struct Migrate: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Migrate the database to the schema of this version and exit.")
 
-    @Option(help: "YAML file with settings.") var config: String?
+    @Option(help: "YAML file with settings.", completion: .file()) var config: String?
     @OptionGroup var settings: ServerSettings
 
     func run() async throws {

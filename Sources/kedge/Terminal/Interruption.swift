@@ -3,7 +3,7 @@ internal import Foundation
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Handles SIGINT and SIGTERM: the first signal saves and ends, the second ends at once.
+/// Handles SIGINT, SIGTERM and SIGHUP: the first signal saves and ends, the second ends at once.
 ///
 /// Invariant behind the unchecked conformance: `init` creates the sources, which are only kept
 /// alive afterwards; the lock protects everything else.
@@ -16,7 +16,17 @@ final class Interruption: @unchecked Sendable {
 
     /// - Parameter onFirst: Called once, on a dispatch queue.
     init(onFirst: @escaping @Sendable () -> Void) {
-        for number in [SIGINT, SIGTERM] {
+        for number in [SIGINT, SIGTERM, SIGHUP] {
+            // nohup(1) lets a command outlive its terminal.
+            var before = sigaction()
+            unsafe sigaction(number, nil, &before)
+            if number == SIGHUP,
+                unsafe before.__sigaction_handler.sa_handler
+                    .map({ unsafeBitCast($0, to: Int.self) })
+                    == unsafeBitCast(SIG_IGN, to: Int.self)
+            {
+                continue
+            }
             Foundation.signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number)
             source.setEventHandler { [weak self] in self?.receive(number, onFirst) }

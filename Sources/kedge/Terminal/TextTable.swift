@@ -20,8 +20,15 @@ struct TextTable {
     /// Adds a row; control characters are removed from its texts.
     mutating func add(_ row: [String]) { rows.append(row.map { printable($0) }) }
 
-    /// All lines; empty without rows.
+    /// All lines, for a terminal cut to its width; empty without rows.
     var text: String {
+        guard StandardOutput.isTerminal else { return wholeText }
+        let cells = StandardError.columnCount
+        return wholeText.split(separator: "\n")
+            .map { TerminalText.prefix(String($0), cells: cells) + "\n" }.joined()
+    }
+
+    private var wholeText: String {
         guard !rows.isEmpty else { return "" }
         let all = [header] + rows
         let widths = header.indices.map { column in

@@ -8,17 +8,17 @@ struct Download: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Download files. Run the same command again to resume.",
         discussion: """
-            The destination appears only when the whole file is complete and verified. Prints the
-            path of each finished file. -o - writes the bytes to standard output, in order; each
-            chunk is verified before it is written. The token is sent only to the server that
+            The destination appears only when the whole file is complete and verified. Prints the \
+            path of each finished file. -o - writes the bytes to standard output, in order; each \
+            chunk is verified before it is written. The token is sent only to the server that \
             --server or KEDGE_SERVER names.
 
-            --prefix downloads all files whose path on the server is the prefix or below it, as
-            `kedge upload -r` stored them. They keep their whole path below the folder -o. Of
-            several files with one path, the newest is downloaded. Run again, only what is missing
-            moves. A path that would leave the folder, and one that differs from an earlier one only
-            in case or in the Unicode form of its characters, is refused by name; the other files
-            are downloaded.
+            --prefix downloads all files whose path on the server is the prefix or below it, as \
+            `kedge upload -r` stored them. They keep their whole path below the folder -o. Of \
+            several files with one path, the newest is downloaded. Run again, only what is missing \
+            moves. A path that would leave the folder, and one that differs from an earlier one \
+            only in case or in the Unicode form of its characters, is refused by name; the other \
+            files are downloaded.
             """, aliases: ["get"])
 
     @Argument(
@@ -38,7 +38,8 @@ struct Download: AsyncParsableCommand {
             "Destination; in a folder, files keep their own names.", valueName: "path"),
         completion: .file())
     var output: String?
-    @Option(help: "Files to download at the same time.") var parallel = 2
+    @Option(help: ArgumentHelp("Files to download at the same time.", valueName: "count"))
+    var parallel = 2
     @Flag(help: "Replace an existing file at the destination.") var overwrite = false
     @Option(help: "SHA-256 that the file must have, as 64 hexadecimal digits.") var sha256: String?
     @Flag(
@@ -190,7 +191,7 @@ struct Download: AsyncParsableCommand {
                         + " download it by its id, \(file.remoteFileId).")
             }
             let place = try destination.place(of: path)
-            try destination.prepare(path)
+            try await client.blocking { try destination.prepare(path) }
             if try await Self.isThere(file, at: place, client) {
                 return .present(
                     PresentFile(
@@ -206,7 +207,9 @@ struct Download: AsyncParsableCommand {
     private static func path(of file: FileMeta, below prefix: String) -> String {
         let path = file.path ?? ""
         let head = prefix.hasSuffix("/") ? String(prefix.dropLast()) : prefix
-        return head.isEmpty || path == head ? path : String(path.dropFirst(head.count + 1))
+        // By bytes: a `/` may be one character with a mark behind it.
+        return head.isEmpty || path == head
+            ? path : String(decoding: path.utf8.dropFirst(head.utf8.count + 1), as: UTF8.self)
     }
 
     /// Whether the destination has the file's bytes already.

@@ -23,6 +23,7 @@ enum FolderPlan {
             let (total, overflow) = sum.addingReportingOverflow(next ?? 0)
             return overflow ? .max : total
         }
-        return "\(byteCounts.count) files, \(ByteText.size(total)); nothing was transferred.\n"
+        let noun = byteCounts.count == 1 ? "file" : "files"
+        return "\(byteCounts.count) \(noun), \(ByteText.size(total)); nothing was transferred.\n"
     }
 }

@@ -49,7 +49,7 @@ struct FolderScan {
         defer { unsafe free(resolved) }
         guard let resolved = unsafe resolved, let path = unsafe String(validatingCString: resolved)
         else { return nil }
-        return path.split(separator: "/").last.map(String.init)
+        return FilePath.components(of: path).last { !$0.isEmpty }
     }
 
     private func place(of path: String) -> String {
@@ -94,13 +94,21 @@ struct FolderScan {
         switch facts.st_mode & S_IFMT {
         case S_IFDIR: read(path, above: above)
         case S_IFREG:
-            guard !path.hasSuffix(".kedge-part") else {
+            guard !Self.isUnfinishedDownload(path) else {
                 return omit(path, "an unfinished download")
             }
             guard filter.accepts(path) else { return }
             files.append(File(path: path, byteCount: Int64(facts.st_size)))
         default: omit(path, "neither a file nor a folder")
         }
+    }
+
+    /// Whether the name is that of a temporary file of a download: `.NAME.ID.kedge-part`.
+    private static func isUnfinishedDownload(_ path: String) -> Bool {
+        guard let name = FilePath.components(of: path).last, name.hasPrefix("."),
+            name.hasSuffix(".kedge-part")
+        else { return false }
+        return name.dropLast(11).split(separator: ".").last.map { $0.count >= 32 } ?? false
     }
 
     /// Returns the names in a folder; nil if it cannot be read.

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import KedgeModel
 
 /// A pattern for paths below a folder, as `--include` and `--exclude` take it.
 ///
@@ -12,12 +13,12 @@ struct PathPattern: Sendable {
     init(_ text: String) {
         let trimmed = text.hasSuffix("/") ? String(text.dropLast()) : text
         isAnchored = trimmed.contains("/")
-        components = trimmed.split(separator: "/").map(String.init)
+        components = FilePath.components(of: trimmed).filter { !$0.isEmpty }
     }
 
     /// - Parameter path: A relative path.
     func matches(_ path: String) -> Bool {
-        let names = path.split(separator: "/").map(String.init)
+        let names = FilePath.components(of: path)
         guard isAnchored else {
             return components.first.map { pattern in
                 names.contains { Self.matches($0, pattern) }
@@ -41,9 +42,15 @@ struct PathPattern: Sendable {
         return matches(names.dropFirst(), patterns.dropFirst())
     }
 
+    /// Safe to share: made once, never changed, and used as long as the process lives.
+    private nonisolated(unsafe) static let unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+
     private static func matches(_ name: String, _ pattern: String) -> Bool {
+        // In the locale "C", ? would be a byte.
+        let before = unicode.map { uselocale($0) }
+        defer { if let before { uselocale(before) } }
         // Canonical forms: a name typed on one system finds the same name of another.
-        fnmatch(
+        return fnmatch(
             pattern.precomposedStringWithCanonicalMapping,
             name.precomposedStringWithCanonicalMapping, 0) == 0
     }

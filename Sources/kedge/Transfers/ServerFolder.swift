@@ -12,14 +12,13 @@ struct ServerFolder: Sendable {
     init(_ prefix: String, _ client: TransferClient, _ retrying: ServerRetry) async throws {
         var newest: [[UInt8]: FileMeta] = [:]
         var files: [FileMeta] = []
-        var cursor: String?
-        var seen: Set<String> = []
-        repeat {
-            let after = cursor
+        try await ServerPages.forEach { cursor in
             let page = try await retrying {
-                try await client.remote.listFiles(prefix: prefix, after: after, limit: 1000)
+                try await client.remote.listFiles(prefix: prefix, after: cursor, limit: 1000)
             }
-            for file in page.files {
+            return (page.files, page.next)
+        } _: { page in
+            for file in page {
                 // A server that does not know prefixes lists everything.
                 guard let path = file.path, Self.isPath(path, below: prefix),
                     newest[Array(path.utf8)] == nil
@@ -27,13 +26,8 @@ struct ServerFolder: Sendable {
                 newest[Array(path.utf8)] = file
                 files.append(file)
             }
-            cursor = page.next
-            if let next = page.next, !seen.insert(next).inserted {
-                throw TransferError(
-                    .protocolViolation, operation: "list files",
-                    explanation: "The server repeats a page of its list.")
-            }
-        } while cursor != nil
+            return true
+        }
         self.newest = newest
         self.files = files
     }
@@ -61,13 +55,16 @@ struct ServerRetry: Sendable {
         _ request: @Sendable () async throws -> Result
     ) async throws -> Result {
         var (wait, failureCount) = (Duration.seconds(1), 0)
-        let limit = waiting.limit(ofKnownServer: try await client.isServerKnown)
+        let isKnown = try await client.isServerKnown
+        let limit = waiting.limit(ofKnownServer: isKnown)
         let deadline = limit.map { ContinuousClock.now + $0 }
         while true {
             do {
                 return try await request()
             } catch let error as TransferError where error.isRetryable {
                 failureCount += 1
+                // Of an address that has never been a Kedge, this is no captive portal.
+                guard isKnown || error.code != .notKedge else { throw error }
                 let isOver = deadline.map { ContinuousClock.now + wait > $0 } ?? false
                 guard !isOver, failureCount <= waiting.retries ?? .max else { throw error }
                 say(error)

@@ -93,7 +93,7 @@ struct StreamCommand: Sendable {
         } catch {
             progress.clear()
             if let status = interruption.exitStatus {
-                StandardError.write("Interrupted; nothing was kept.\n")
+                StandardError.write("Interrupted.\n")
                 throw CommandFailure(nil, exitStatus: status)
             }
             throw error
@@ -106,9 +106,14 @@ struct StreamCommand: Sendable {
         while true {
             let count = unsafe Foundation.read(descriptor, buffer.baseAddress, buffer.count)
             if count >= 0 { return count }
+            if errno == EAGAIN {
+                var wait = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+                _ = unsafe poll(&wait, 1, -1)
+                continue
+            }
             guard errno != EINTR else { continue }
             throw TransferError(
-                .fileMissing, operation: "read",
+                .fileTruncated, operation: "read",
                 explanation: "The input cannot be read: \(unsafe String(cString: strerror(errno)))."
             )
         }
@@ -148,19 +153,32 @@ private final class Producer: Sendable {
     /// The status of the process, once it has ended.
     private actor Termination {
         private var status: (Int32, Process.TerminationReason)?
-        private var waiting: [CheckedContinuation<Void, Never>] = []
+        private var waiting: CheckedContinuation<Void, Never>?
 
         func end(_ status: Int32, _ reason: Process.TerminationReason) {
             self.status = (status, reason)
-            for continuation in waiting { continuation.resume() }
-            waiting = []
+            stopWaiting()
         }
 
+        /// The status; nil if the task was canceled first. Awaited once.
         var value: (Int32, Process.TerminationReason)? {
             get async {
-                if status == nil { await withCheckedContinuation { waiting.append($0) } }
+                guard status == nil else { return status }
+                await withTaskCancellationHandler {
+                    await withCheckedContinuation { continuation in
+                        if Task.isCancelled { return continuation.resume() }
+                        waiting = continuation
+                    }
+                } onCancel: {
+                    Task { await stopWaiting() }
+                }
                 return status
             }
+        }
+
+        private func stopWaiting() {
+            waiting?.resume()
+            waiting = nil
         }
     }
 
@@ -175,6 +193,7 @@ private final class Producer: Sendable {
         let termination = termination
         process.terminationHandler = { process in
             let (status, reason) = (process.terminationStatus, process.terminationReason)
+            // The actor's only other user waits for it.
             Task { await termination.end(status, reason) }
         }
         output = dup(pipe.fileHandleForReading.fileDescriptor)
@@ -189,17 +208,21 @@ private final class Producer: Sendable {
     ///
     /// - Throws: `FILE_TRUNCATED` unless it exited with 0.
     func requireSuccess() async throws {
-        guard let (status, reason) = await termination.value else { return }
+        guard let (status, reason) = await termination.value else { throw CancellationError() }
         guard reason != .exit || status != 0 else { return }
+        guard reason != .exit || status != 127 else {
+            throw TransferError(
+                .usage, operation: "upload", resource: command,
+                explanation: "The command was not found: \(command).")
+        }
         let end = reason == .exit ? "exited with status \(status)" : "ended by signal \(status)"
         throw TransferError(
             .fileTruncated, operation: "upload", resource: command,
-            explanation: "The command \(end); the upload was removed: \(command)")
+            explanation: "The command \(end): \(command).")
     }
 
-    /// Asks the command to end.
+    /// Asks the command to end. A read of its output may still be blocked: the descriptor stays.
     func end() {
-        close(output)
         if process.isRunning { process.terminate() }
     }
 }

@@ -139,7 +139,7 @@ struct TransferRun {
         case .ended(let snapshot, let ending):
             display.finish(
                 snapshot, ending: ending, output: result(snapshot, name),
-                complaint: complaint(snapshot))
+                complaint: complaint(snapshot, name))
         case .present(let file):
             display.pass(
                 file.byteCount, output: options.json ? file.json(name) : output(file.output, name))
@@ -175,14 +175,16 @@ struct TransferRun {
     }
 
     /// Returns the message for a failed transfer; nil for none, or if a signal stopped it.
-    private func complaint(_ snapshot: TransferSnapshot) -> String? {
+    private func complaint(_ snapshot: TransferSnapshot, _ name: String) -> String? {
         // Queued after its run: the wait for the server has timed out.
         let hasGivenUp = snapshot.state == .queued && snapshot.errorCode != nil
         let isTold =
             Outcome.ended(snapshot, ending: nil).isUnfinished && snapshot.pauseReason != .user
             && !hasGivenUp
         guard snapshot.state != .completed, !isTold else { return nil }
-        return "kedge: \(printable(snapshot.name)): \(printable(snapshot.message))"
+        // Among many files, names alone may be the same.
+        let shown = namesFiles ? name : snapshot.name
+        return "kedge: \(printable(shown)): \(printable(snapshot.message))"
     }
 
     private struct RefusedLine: Encodable {

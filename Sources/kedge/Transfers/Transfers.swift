@@ -16,7 +16,7 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "List transfers, oldest first.",
             discussion: """
-                Ids are shortened; every command takes their unique beginnings, and `last` for the
+                Ids are shortened; every command takes their unique beginnings, and `last` for the \
                 newest transfer.
                 """, aliases: ["ls"])
         @Option(help: "Only transfers in this state; may be repeated.") var state: [StateArgument] =
@@ -65,8 +65,8 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm", abstract: "Remove the records of transfers that have ended.",
             discussion: """
-                Files stay where they are. Without its record, `kedge upload` does not know that a
-                file was uploaded before.
+                Finished files stay where they are. Without its record, `kedge upload` does not know \
+                that a file was uploaded before. The temporary file of a failed download stays, too.
                 """)
         @Argument(help: "Ids of the transfers.") var ids: [String]
         @OptionGroup var options: ClientOptions
@@ -84,7 +84,7 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove the records of all completed and canceled transfers.",
             discussion: """
-                Files stay where they are. Without its record, `kedge upload` does not know that a
+                Files stay where they are. Without its record, `kedge upload` does not know that a \
                 file was uploaded before.
                 """)
         @Flag(help: "Also the records of failed transfers.") var failed = false
@@ -116,8 +116,8 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Resume a paused transfer; run it here if no other process does.",
             discussion: """
-                --all runs every transfer that waits, or whose process has ended, for example after
-                a reboot. Transfers that `pause` paused, and failed ones, stay as they are.
+                --all runs every transfer that waits, or whose process has ended, for example \
+                after a reboot. Transfers that `pause` paused, and failed ones, stay as they are.
                 """)
         @Argument(help: "Id of the transfer.", completion: TransferTarget.completion)
         var id: String?

@@ -10,29 +10,29 @@ struct Upload: AsyncParsableCommand {
         discussion: """
             Prints the id of each finished file on the server, in the order of the files.
 
-            With -r, a folder is uploaded with everything below it. Each file is a transfer of its
-            own and keeps its path from the folder's name on, for example trip/day 1/a.jpg, by
-            which `kedge download --prefix trip` finds it again. Run again, only files are sent
-            that the server does not have under the same path with the same bytes. Symbolic links
+            With -r, a folder is uploaded with everything below it. Each file is a transfer of its \
+            own and keeps its path from the folder's name on, for example trip/day 1/a.jpg, by \
+            which `kedge download --prefix trip` finds it again. Run again, only files are sent \
+            that the server does not have under the same path with the same bytes. Symbolic links \
             and empty folders are skipped and named; hidden files are uploaded like others.
 
-            `-` uploads standard input, under --name. A broken connection continues; a kill does
-            not, and any failure removes the upload. A pipe does not tell a killed producer from
-            the end of its output: --size or --sha256 refuse input that is too short. Or let kedge
-            run the producer: `kedge upload --name backup.tar -- tar -c photos` keeps the file only
-            if the command exits with 0.
+            `-` uploads standard input, under --name. A broken connection continues; a kill does \
+            not, and any failure removes the upload. A pipe does not tell a killed producer from \
+            the end of its output: --size or --sha256 refuse input that is too short. Or let kedge \
+            run the producer: `kedge upload --name backup.tar -- tar -c photos` keeps the file \
+            only if the command exits with 0.
 
-            A file that was uploaded to this server before, has not changed since and still exists
+            A file that was uploaded to this server before, has not changed since and still exists \
             there is not sent again: its id is printed once more. --again uploads another copy.
 
-            --session ID resumes an upload that another machine began, or whose records are lost:
-            the file is compared with the bytes on the server, and only missing bytes are sent. A
-            different file is refused. A session that is unknown or expired is an error; no new one
-            is created. `kedge transfers show --json` prints the id.
+            --session ID resumes an upload that another machine began, or whose records are lost: \
+            the file is compared with the bytes on the server, and only missing bytes are sent. A \
+            different file is refused. A session that is unknown or expired is an error; no new \
+            one is created. `kedge transfers show --json` prints the id.
 
-            With --protocol tus or resumable-upload (IETF), files are uploaded to any server that
-            supports the protocol; --server is then the URL that creates uploads, for example
-            https://example.org/files/. If the server reports no id, the address of the upload is
+            With --protocol tus or resumable-upload (IETF), files are uploaded to any server that \
+            supports the protocol; --server is then the URL that creates uploads, for example \
+            https://example.org/files/. If the server reports no id, the address of the upload is \
             printed instead.
             """, aliases: ["put"])
 
@@ -62,14 +62,18 @@ struct Upload: AsyncParsableCommand {
         help: ArgumentHelp(
             "Text to store with the files; may be repeated.", valueName: "key=value"))
     var metadata: [MetadataArgument] = []
-    @Option(help: "Media type to store with the files.") var mimeType: String?
-    @Option(help: "Chunk size to request: bytes, or 8M.") var chunkSize: ByteCountArgument?
+    @Option(help: ArgumentHelp("Media type to store with the files.", valueName: "type"))
+    var mimeType: String?
+    @Option(help: ArgumentHelp("Chunk size to request: bytes, or 8M.", valueName: "bytes"))
+    var chunkSize: ByteCountArgument?
     @Option(
         name: [.customLong("protocol"), .customLong("dialect", withSingleDash: false)],
         help: ArgumentHelp("Upload protocol.", valueName: "protocol"))
     var uploadProtocol = UploadProtocolArgument(.native)
-    @Option(help: "Upload session to resume; for one file.") var session: String?
-    @Option(help: "Files to upload at the same time.") var parallel = 2
+    @Option(help: ArgumentHelp("Upload session to resume; for one file.", valueName: "id"))
+    var session: String?
+    @Option(help: ArgumentHelp("Files to upload at the same time.", valueName: "count"))
+    var parallel = 2
     @Flag(help: "Upload files again that the server has from an earlier upload.") var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var connections: Connections
@@ -106,6 +110,9 @@ struct Upload: AsyncParsableCommand {
             throw ValidationError(
                 "-r needs a protocol that can send the paths: native or tus, without --session.")
         }
+        guard name.map(FileName.isValid) ?? true else {
+            throw ValidationError("--name must be a name of at most 255 bytes without / and \\.")
+        }
         guard chunkSize?.byteCount ?? 1 > 0 else {
             throw ValidationError("--chunk-size must be above 0.")
         }
@@ -117,19 +124,26 @@ struct Upload: AsyncParsableCommand {
     private var producer: [String] {
         // The parser does not keep the terminator.
         let words = CommandLine.arguments.drop { $0 != "--" }.dropFirst()
-        return name != nil && files.elementsEqual(words) ? Array(words) : []
+        guard name != nil, files.elementsEqual(words) else { return [] }
+        // `--` also ends the options before the name of a file.
+        let isFile = files.count == 1 && UploadSourceFile(path: files[0]).byteCount != nil
+        return isFile ? [] : Array(words)
     }
 
     private func validateStream() throws {
-        guard name != nil else { throw ValidationError("Standard input needs a --name.") }
+        guard let name else { throw ValidationError("Standard input needs a --name.") }
+        guard FileName.isValid(name) else {
+            throw ValidationError("--name must be a name of at most 255 bytes without / and \\.")
+        }
         let isOther = [
             recursive, session != nil, again, !metadata.isEmpty, chunkSize != nil,
-            checkContainer != .off, uploadProtocol.value != .native,
+            checkContainer != .off, uploadProtocol.value != .native, prefix != nil, followLinks,
+            !folder.include.isEmpty, !folder.exclude.isEmpty, folder.dryRun,
         ]
         guard !isOther.contains(true) else {
             throw ValidationError(
-                "Standard input takes no -r, --session, --again, --metadata, --chunk-size,"
-                    + " --check-container and --protocol.")
+                "Standard input and commands take no options of folders, and no --session, --again,"
+                    + " --metadata, --chunk-size, --check-container and --protocol.")
         }
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
             throw ValidationError("--sha256 must be 64 hexadecimal digits.")
@@ -139,8 +153,13 @@ struct Upload: AsyncParsableCommand {
 
     func run() async throws {
         guard !isStream else { return try await runStream() }
-        let sources = recursive ? try folderSources() : files.map { UploadSourceFile(path: $0) }
-        if folder.dryRun { return printPlan(sources) }
+        let sources = recursive ? folderSources() : files.map { UploadSourceFile(path: $0) }
+        guard !sources.isEmpty else {
+            throw CommandFailure(
+                "kedge: there are no such files below \(files.joined(separator: ", ")).",
+                exitStatus: ExitStatus.notFound)
+        }
+        if folder.dryRun { return try printPlan(sources) }
         let client = try await options.makeClient {
             $0.maxConcurrentTransfers = parallel
             connections.apply(to: &$0)
@@ -167,7 +186,8 @@ struct Upload: AsyncParsableCommand {
         let uploading = UploadStart(
             client: client, options: uploadOptions, waiting: waiting, checking: checkContainer,
             // The server reports itself whether a session named by the user is finished.
-            sendsAgain: again || session != nil, isRecursive: recursive)
+            sendsAgain: again || session != nil,
+            folder: recursive ? SharedServerFolder(for: sources) : nil)
         try await run(sources.map(\.name), byteCounts: sources.map(\.byteCount)) {
             try await uploading(sources[$0], $1)
         }
@@ -186,37 +206,10 @@ struct Upload: AsyncParsableCommand {
     }
 
     /// Reads the named folders. Names what is left out.
-    private func folderSources() throws -> [UploadSourceFile] {
-        var sources: [UploadSourceFile] = []
-        for file in files {
-            var facts = stat()
-            guard unsafe stat(file, &facts) == 0, facts.st_mode & S_IFMT == S_IFDIR else {
-                let name = file.split(separator: "/").last.map(String.init) ?? file
-                sources.append(UploadSourceFile(path: file, remotePath: joined(prefix, name)))
-                continue
-            }
-            let scan = FolderScan(of: file, folder.filter, followsLinks: followLinks)
-            let root = prefix ?? FolderScan.name(of: file) ?? ""
-            for found in scan.files {
-                sources.append(
-                    UploadSourceFile(
-                        path: joined(file, found.path), remotePath: joined(root, found.path)))
-            }
-            for omission in scan.omissions {
-                let place = joined(file, omission.path)
-                if omission.isFailure {
-                    sources.append(
-                        UploadSourceFile(
-                            path: place,
-                            refusal: TransferError(
-                                .fileMissing, operation: "read folder", resource: place,
-                                explanation: "It cannot be read: \(omission.reason).")))
-                } else {
-                    warn(place, "skipped: \(omission.reason).")
-                }
-            }
-        }
-        return sources
+    private func folderSources() -> [UploadSourceFile] {
+        FolderSources(
+            filter: folder.filter, followsLinks: followLinks, prefix: prefix, skip: warn
+        ).files(in: files)
     }
 
     private func warn(_ name: String, _ message: String) {
@@ -224,133 +217,26 @@ struct Upload: AsyncParsableCommand {
             StandardOutput.write(JSONLine.encode(WarningLine(name: name, message: message)))
         }
         guard !options.quiet else { return }
-        StandardError.write("kedge: \(printable(name)): \(message)\n")
+        StandardError.write("kedge: \(printable(name)): \(printable(message))\n")
     }
 
-    private func joined(_ folder: String?, _ path: String) -> String {
-        guard let folder, !folder.isEmpty else { return path }
-        return folder.hasSuffix("/") ? folder + path : "\(folder)/\(path)"
-    }
-
-    private func printPlan(_ sources: [UploadSourceFile]) {
+    private func printPlan(_ sources: [UploadSourceFile]) throws {
         for source in sources {
-            guard source.refusal == nil else {
-                warn(source.path, source.refusal?.explanation ?? "")
+            if let refusal = source.refusal {
+                warn(source.path, refusal.explanation ?? "")
                 continue
             }
             StandardOutput.write(
                 FolderPlan.line(
                     source.remotePath ?? source.name, source.byteCount, asJSON: options.json))
         }
-        guard !options.quiet else { return }
-        StandardError.write(FolderPlan.sum(sources.map(\.byteCount)))
-    }
-}
-
-/// A file that a command is to upload.
-struct UploadSourceFile: Sendable {
-    let path: String
-    /// Path on the server; nil without one.
-    var remotePath: String?
-    /// Why it cannot be uploaded; nil if nothing is known against it.
-    var refusal: TransferError?
-    /// Size; nil if it cannot be read, which its transfer reports.
-    let byteCount: Int64?
-    let isFolder: Bool
-
-    init(path: String, remotePath: String? = nil, refusal: TransferError? = nil) {
-        self.path = path
-        self.remotePath = remotePath
-        self.refusal = refusal
-        var facts = stat()
-        let isThere = unsafe refusal == nil && stat(path, &facts) == 0
-        byteCount = isThere && facts.st_mode & S_IFMT == S_IFREG ? Int64(facts.st_size) : nil
-        isFolder = isThere && facts.st_mode & S_IFMT == S_IFDIR
-    }
-
-    /// Name in messages.
-    var name: String { path }
-}
-
-/// Starts the upload of one file, unless the server has it.
-struct UploadStart: Sendable {
-    let client: TransferClient
-    let options: UploadOptions
-    let waiting: WaitOptions
-    let checking: ContainerChecking
-    let sendsAgain: Bool
-    let isRecursive: Bool
-    private let folders = ServerFolders()
-
-    func callAsFunction(
-        _ source: UploadSourceFile, _ display: ProgressDisplay
-    ) async throws -> TransferRun.Start {
-        if let refusal = source.refusal { throw refusal }
-        guard !source.isFolder else {
-            throw TransferError(
-                .usage, operation: "upload", resource: source.path,
-                explanation: "It is a folder; -r uploads it.")
+        if !options.quiet {
+            StandardError.write(
+                FolderPlan.sum(sources.filter { $0.refusal == nil }.map(\.byteCount)))
         }
-        var options = options
-        options.metadata[FilePath.metadataKey] = source.remotePath ?? options.metadata["path"]
-        if !sendsAgain, let present = try await present(source, options, display) {
-            return present
+        if sources.contains(where: { $0.refusal != nil }) {
+            throw CommandFailure(nil, exitStatus: ExitStatus.someFailed)
         }
-        try await checking.checkSource(source.path, client, display)
-        return .run(try await client.enqueueUpload(path: source.path, options: options))
-    }
-
-    /// Returns the file that the server has already: by the records, or by path and SHA-256.
-    private func present(
-        _ source: UploadSourceFile, _ options: UploadOptions, _ display: ProgressDisplay
-    ) async throws -> TransferRun.Start? {
-        let client = client
-        let retrying = ServerRetry(waiting: waiting, client: client) { error in
-            display.say("\(printable(source.path)): \(printable(error.description)) Trying again.")
-        }
-        let finished = try await retrying {
-            try await client.finishedUpload(path: source.path, options: options)
-        }
-        guard let path = source.remotePath, options.uploadProtocol == .native else {
-            return finished.map { .finished($0) }
-        }
-        let top = path.split(separator: "/").first.map(String.init) ?? path
-        let there = try await folders.folder(top, client, retrying)[path]
-        guard let there, there.damagedAt == nil else { return finished.map { .finished($0) } }
-        if let finished, finished.remoteFileID == there.remoteFileId {
-            return .present(PresentFile(there))
-        }
-        // Another machine has sent it, or other bytes since.
-        guard there.size == source.byteCount else { return nil }
-        guard try await client.digest(ofFileAt: source.path) == there.sha256 else { return nil }
-        return .present(PresentFile(there))
-    }
-}
-
-/// The lists of the server, each requested once.
-private actor ServerFolders {
-    private var lists: [String: Task<ServerFolder, any Error>] = [:]
-
-    func folder(
-        _ prefix: String, _ client: TransferClient, _ retrying: ServerRetry
-    ) async throws -> ServerFolder {
-        let list =
-            lists[prefix] ?? Task { try await ServerFolder(prefix, client, retrying) }
-        lists[prefix] = list
-        return try await withTaskCancellationHandler {
-            try await list.value
-        } onCancel: {
-            list.cancel()
-        }
-    }
-}
-
-extension PresentFile {
-    /// A file that the server has.
-    fileprivate init(_ file: FileMeta) {
-        self.init(
-            direction: .upload, id: file.remoteFileId, byteCount: file.size, digest: file.sha256,
-            output: file.remoteFileId.text)
     }
 }
 

@@ -11,9 +11,12 @@ struct WaitOptions: ParsableArguments {
         help: ArgumentHelp(
             "How long to wait for an unavailable server: 90, 5m, 2h, 7d or forever.",
             discussion: "By default: 60 seconds for a server that has never answered, and forever "
-                + "for others."))
+                + "for others.", valueName: "time"))
     var maxWait: WaitArgument?
-    @Option(help: "Consecutive retries without progress before the transfer fails.")
+    @Option(
+        help: ArgumentHelp(
+            "Consecutive retries without progress before the transfer fails.",
+            valueName: "count"))
     var retries: Int?
 
     func validate() throws {

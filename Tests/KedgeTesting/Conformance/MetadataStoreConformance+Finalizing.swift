@@ -65,6 +65,16 @@ extension MetadataStoreConformance {
                     of: .random(), digest: Sample.digest("a"), fileID: .random())
             }
         },
+        Case("a path that cannot be stored does not keep a file from being finished") { store in
+            // Earlier versions accepted any text.
+            var session = Sample.session(fileSize: 0)
+            session.metadata["path"] = String(repeating: "p", count: 2000)
+            let record = try await store.make(session)
+            _ = try await store.beginFinalize(
+                of: record.id, digest: Sample.digest(""), fileID: .random())
+            let file = try await store.completeFinalize(of: record.id, at: Sample.time(1))
+            #expect(file.path == nil)
+        },
         Case("a file of no bytes is finalized without chunks") { store in
             let record = try await store.make(Sample.session(fileSize: 0))
             _ = try await store.beginFinalize(
