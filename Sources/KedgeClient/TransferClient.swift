@@ -49,11 +49,13 @@ public final class TransferClient: Sendable {
         let connections =
             configuration.maxConcurrentTransfers
             * ((configuration.connections ?? ConcurrencyWindow.standard) + 2)
+        var bandwidth: (@Sendable () -> BandwidthRates)?
+        if let limit = configuration.bandwidth { bandwidth = { limit.rates } }
         var used =
             transport
             ?? CurlTransport(
                 maxConnectionsPerHost: max(20, connections),
-                bandwidth: configuration.bandwidth, proxy: configuration.proxy,
+                bandwidth: bandwidth, proxy: configuration.proxy,
                 clientCertificate: configuration.clientCertificate,
                 serverURL: configuration.serverURL, caFile: configuration.caFile)
         if configuration.logger.logLevel <= .debug {

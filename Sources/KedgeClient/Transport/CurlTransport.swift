@@ -13,7 +13,7 @@ public struct CurlTransport: HTTPTransport {
     ///   - stallTimeout: Time without a byte after which an exchange fails.
     ///   - connectTimeout: Timeout for connecting.
     ///   - maxConnectionsPerHost: Further requests wait for a connection.
-    ///   - bandwidth: Limits of all requests together; nil for none.
+    ///   - bandwidth: Returns the limits of all requests together; called often. Nil for none.
     ///   - proxy: Proxy for all requests in place of the environment's.
     ///   - clientCertificate: Certificate to present to the server.
     ///   - serverURL: The only server that sees the certificate.
@@ -22,7 +22,7 @@ public struct CurlTransport: HTTPTransport {
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
         connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20,
-        bandwidth: BandwidthLimit? = nil, proxy: String? = nil,
+        bandwidth: (@Sendable () -> BandwidthRates)? = nil, proxy: String? = nil,
         clientCertificate: ClientCertificate? = nil, serverURL: String? = nil,
         caFile: String? = nil
     ) {
@@ -32,7 +32,7 @@ public struct CurlTransport: HTTPTransport {
         configuration.connectTimeout = connectTimeout
         configuration.maxConnectionsPerHost = maxConnectionsPerHost
         configuration.caFile = caFile ?? Self.environmentCAFile
-        if let bandwidth { configuration.bandwidth = { bandwidth.rates } }
+        configuration.bandwidth = bandwidth
         configuration.proxy = proxy
         if let clientCertificate, let origin = serverURL.flatMap(URLText.origin) {
             configuration.clientCertificate = (clientCertificate, origin)

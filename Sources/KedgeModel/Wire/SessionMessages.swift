@@ -161,8 +161,8 @@ public struct SessionSummary: Codable, Hashable, Sendable {
     public var path: String?
     /// Size of the file in bytes; nil while it is unknown.
     public var fileSize: Int64?
-    /// Number of durable bytes, partial chunks included; nil for sessions of very many chunks, whose
-    /// status has it.
+    /// Number of durable bytes, partial chunks included; nil for sessions of very many chunks,
+    /// whose status has it.
     public var receivedBytes: Int64?
     /// `open` or `finalizing`.
     public var state: SessionState

@@ -35,22 +35,20 @@ enum TerminalText {
         return result + String(repeating: " ", count: max(0, cells - width(result)))
     }
 
-    /// Calls with a function for the width of one scalar. The locale is set for the thread and only
-    /// meanwhile.
+    /// Calls with a function for the width of one scalar.
     private static func withWidths<Result>(_ body: ((Unicode.Scalar) -> Int) -> Result) -> Result {
-        let before = unicode.map { uselocale($0) }
-        defer { if let before { uselocale(before) } }
-        return body { scalar in
-            // Tables of older systems lack new characters, and all but ASCII without a locale.
-            let cells = scalar.isASCII ? 1 : Int(wcwidth(wchar_t(scalar.value)))
-            // Terminals differ: the selector of emoji presentation widens some characters, and a
-            // letter of a flag may take as much as the flag.
-            if scalar == "\u{FE0F}" { return 1 }
-            if (0x1F1E6...0x1F1FF).contains(scalar.value) { return 2 }
-            return cells < 0 ? 2 : cells
+        UnicodeLocale.run {
+            body { width(of: $0) }
         }
     }
 
-    /// Safe to share: made once, never changed, and used as long as the process lives.
-    private nonisolated(unsafe) static let unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
+    private static func width(of scalar: Unicode.Scalar) -> Int {
+        // Tables of older systems lack new characters, and all but ASCII without a locale.
+        let cells = scalar.isASCII ? 1 : Int(wcwidth(wchar_t(scalar.value)))
+        // Terminals differ: the selector of emoji presentation widens some characters, and a
+        // letter of a flag may take as much as the flag.
+        if scalar == "\u{FE0F}" { return 1 }
+        if (0x1F1E6...0x1F1FF).contains(scalar.value) { return 2 }
+        return cells < 0 ? 2 : cells
+    }
 }

@@ -42,16 +42,12 @@ struct PathPattern: Sendable {
         return matches(names.dropFirst(), patterns.dropFirst())
     }
 
-    /// Safe to share: made once, never changed, and used as long as the process lives.
-    private nonisolated(unsafe) static let unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", nil)
-
     private static func matches(_ name: String, _ pattern: String) -> Bool {
-        // In the locale "C", ? would be a byte.
-        let before = unicode.map { uselocale($0) }
-        defer { if let before { uselocale(before) } }
         // Canonical forms: a name typed on one system finds the same name of another.
-        return fnmatch(
-            pattern.precomposedStringWithCanonicalMapping,
-            name.precomposedStringWithCanonicalMapping, 0) == 0
+        UnicodeLocale.run {
+            fnmatch(
+                pattern.precomposedStringWithCanonicalMapping,
+                name.precomposedStringWithCanonicalMapping, 0) == 0
+        }
     }
 }
