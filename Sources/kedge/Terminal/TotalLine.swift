@@ -47,8 +47,8 @@ struct TotalLine {
         let open = fileCount - completedCount - failedCount - presentCount
         let present = presentCount > 0 ? ", \(presentCount) already there" : ""
         let unfinished = open > 0 ? ", \(open) unfinished" : ""
-        return
-            "\(fileCount) \(fileCount == 1 ? "file" : "files"): \(completedCount) done\(present)\(failed)\(unfinished);"
+        let noun = fileCount == 1 ? "file" : "files"
+        return "\(fileCount) \(noun): \(completedCount) done\(present)\(failed)\(unfinished);"
             + " \(ByteText.size(completedByteCount)) in \(ByteText.time(time))"
     }
 }

@@ -65,8 +65,9 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "rm", abstract: "Remove the records of transfers that have ended.",
             discussion: """
-                Finished files stay where they are. Without its record, `kedge upload` does not know \
-                that a file was uploaded before. The temporary file of a failed download stays, too.
+                Finished files stay where they are. Without its record, `kedge upload` does not \
+                know that a file was uploaded before. The temporary file of a failed download \
+                stays, too.
                 """)
         @Argument(help: "Ids of the transfers.") var ids: [String]
         @OptionGroup var options: ClientOptions
