@@ -169,8 +169,8 @@ def kinds(command):
     """The sides that a command, or one below it, belongs to: those whose options it has."""
     found = set()
     for argument in shown(command):
-        found |= {"client"} if "--server" in names(argument) else set()
-        found |= {"service"} if "--metadata" in names(argument) else set()
+        found |= {"client"} if {"--server", "--ca-file"} & set(names(argument)) else set()
+        found |= {"service"} if "--bytes" in names(argument) else set()
     return found.union(*(kinds(child) for child in children(command)))
 
 
