@@ -277,12 +277,12 @@ package struct ConfigurationLoader {
         return value
     }
 
-    /// Names the value of a setting and where it was set.
+    /// Names the value of a setting and where it was set. Addresses of stores are left out: a
+    /// malformed one may have its password anywhere.
     private func given(_ key: ConfigurationKey) -> String {
-        let value =
-            key == .metadata ? StoreAddress.withoutPassword(text(key)) : text(key)
-        let shown = ConfigurationFile.quoted(value)
-        return "\(origins[key] ?? "the default") sets \(shown)"
+        let origin = origins[key] ?? "the default"
+        guard key != .metadata, key != .bytes else { return "\(origin) sets something else" }
+        return "\(origin) sets \(ConfigurationFile.quoted(text(key)))"
     }
 
     /// The values in force as YAML that the loader can read back, without the password of the
