@@ -92,6 +92,10 @@ struct SettingsTests {
         let listed = try await fixture.run(["files", "list", "--server", "@own"])
         #expect(listed.termination == .exited(0), "\(listed.errors)")
         #expect(try String(contentsOfFile: log, encoding: .utf8) == "asked\n")
+        // Records need no token.
+        let records = try await fixture.run(["transfers", "list", "--server", "@own"])
+        #expect(records.termination == .exited(0))
+        #expect(try String(contentsOfFile: log, encoding: .utf8) == "asked\n")
         let failed = try await fixture.run(["files", "list", "--server", "@other"])
         #expect(failed.termination == .exited(ExitStatus.usage))
         #expect(failed.errors.contains("the tokenCommand of http://127.0.0.1:1 failed"))

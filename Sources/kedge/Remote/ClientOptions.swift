@@ -69,11 +69,15 @@ struct ClientOptions: ParsableArguments {
     /// Creates a client of the server named by flag or variable. Without a server, it has no token
     /// either.
     ///
+    /// - Parameter isOffline: Whether only records are used. No token is looked up then: a command
+    ///   of the settings might ask the user for a password.
     /// - Throws: ``CommandFailure`` if no server is named and the command needs one.
     func makeClient(
-        needsServer: Bool = true, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
+        needsServer: Bool = true, isOffline: Bool = false,
+        _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         let (settings, server) = try named()
+        guard !isOffline else { return try await makeClient(of: nil, settings, adjust) }
         guard needsServer, server == nil else {
             return try await makeClient(of: server, settings, adjust)
         }
@@ -87,8 +91,10 @@ struct ClientOptions: ParsableArguments {
     func makeClient(
         for id: TransferID, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        let client = try await makeClient(needsServer: false, adjust)
-        guard server == nil, environment["KEDGE_SERVER"] == nil else { return client }
+        guard server == nil, environment["KEDGE_SERVER"] == nil else {
+            return try await makeClient(needsServer: false, adjust)
+        }
+        let client = try await makeClient(isOffline: true, adjust)
         let snapshot: TransferSnapshot
         do {
             snapshot = try await reporting { try await client.transfer(id) }
@@ -153,7 +159,8 @@ extension ClientOptions {
     func withClient(
         needsServer: Bool = true, _ body: (TransferClient) async throws -> Void
     ) async throws {
-        try await lend(try await makeClient(needsServer: needsServer), to: body)
+        try await lend(
+            try await makeClient(needsServer: needsServer, isOffline: !needsServer), to: body)
     }
 
     /// Lends the client and closes it afterwards.
