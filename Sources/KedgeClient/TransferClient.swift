@@ -125,14 +125,18 @@ public final class TransferClient: Sendable {
         if options.metadata.contains(where: { stored.metadata[$0] != $1 }) {
             // Its session has other metadata, which no later request changes: another path, for
             // example. Continuing would make a file that is not the requested one.
-            guard try await !store.hasLivingOwner(stored.status.id) else {
-                throw TransferError(
-                    .illegalTransition, operation: "upload", resource: path,
-                    explanation: "It is being uploaded with other metadata, by transfer"
-                        + " \(stored.status.id); cancel that one, or wait for it.")
-            }
+            let refusal = TransferError(
+                .illegalTransition, operation: "upload", resource: path,
+                explanation: "It is being uploaded with other metadata, by transfer"
+                    + " \(stored.status.id); cancel that one, or wait for it.")
+            // A session that the user named must not be discarded.
+            guard options.sessionID == nil, stored.givenSessionID == nil,
+                try await !store.hasLivingOwner(stored.status.id)
+            else { throw refusal }
             try await retry(stored.status.id, fromScratch: true)
             stored = try await store.findOrInsert(upload)
+            // The file has changed, or another process was faster.
+            guard options.metadata.allSatisfy({ stored.metadata[$0] == $1 }) else { throw refusal }
         }
         return try await makeReady(stored.status)
     }

@@ -84,8 +84,17 @@ struct Login: AsyncParsableCommand {
         let directory = ClientSettings.directory(environment: environment)
         let path = "\(directory)/servers.yaml"
         var root: [String: Any] = [:]
-        if let text = try? String(contentsOfFile: path, encoding: .utf8) {
-            root = (try? Yams.load(yaml: text)) as? [String: Any] ?? [:]
+        if FileManager.default.fileExists(atPath: path) {
+            // Saved servers must not be lost because the file cannot be read.
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8),
+                let saved = try? Yams.load(yaml: text) as? [String: Any],
+                saved["servers"] == nil || saved["servers"] is [String: Any]
+            else {
+                throw CommandFailure(
+                    "kedge: \(path) cannot be read; correct it or move it away. Nothing was saved.",
+                    exitStatus: ExitStatus.usage)
+            }
+            root = saved
         }
         var servers = root["servers"] as? [String: Any] ?? [:]
         let members = [

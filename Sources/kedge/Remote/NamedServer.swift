@@ -41,6 +41,8 @@ struct NamedServer: Sendable {
         process.executableURL = URL(fileURLWithPath: "/bin/sh")
         process.arguments = ["-c", command]
         process.standardOutput = pipe
+        // Standard input may be the data to upload.
+        process.standardInput = FileHandle.nullDevice
         try process.run()
         let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
         process.waitUntilExit()

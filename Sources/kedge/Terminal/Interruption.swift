@@ -40,6 +40,8 @@ final class Interruption: @unchecked Sendable {
             defer { signal = signal ?? number }
             return signal == nil
         }
+        // A closing terminal may send SIGHUP twice.
+        guard isFirst || number != SIGHUP else { return }
         guard isFirst else { endProcess(128 + number) }
         onFirst()
     }

@@ -52,11 +52,12 @@ struct FolderSources {
     /// Refuses files of which a download could return only one, and those that it would refuse.
     private func refusingConflicts(_ sources: [UploadSourceFile]) -> [UploadSourceFile] {
         var byRemotePath: [[UInt8]: String] = [:]
-        var byPath: [String: [UInt8]] = [:]
+        // By bytes: two names may differ only in their Unicode form.
+        var byPath: [[UInt8]: [UInt8]] = [:]
         return sources.compactMap { source in
             guard source.refusal == nil, let remotePath = source.remotePath else { return source }
             let bytes = Array(remotePath.utf8)
-            let path = LocalPath.absolute(source.path)
+            let path = Array(LocalPath.absolute(source.path).utf8)
             // Named twice: once is enough.
             if byPath[path] == bytes { return nil }
             let reason: String?
