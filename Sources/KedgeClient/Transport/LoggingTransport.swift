@@ -25,7 +25,7 @@ struct LoggingTransport: HTTPTransport {
             logger.debug("request", metadata: facts)
             if logger.logLevel <= .trace {
                 let names = fields.filter { $0.name != .setCookie }
-                    .map { "\($0.name): \($0.value)" }
+                    .map { "\($0.name): \(Self.withoutSecrets($0.value))" }
                 logger.trace("answer", metadata: ["fields": "\(names.joined(separator: "; "))"])
             }
             return response

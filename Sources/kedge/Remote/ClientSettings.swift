@@ -91,11 +91,11 @@ struct ClientSettings {
             throw Self.failure("\(path) cannot be read as YAML: \(line)")
         }
         guard let node else { return }
-        let before = servers.values.filter { $0.token != nil }.count
+        var hasToken = false
         for (name, value, place) in try Self.members(of: node, in: path, known: Self.names) {
             switch name {
             case "server": defaultServer = try Self.text(value, place, name)
-            case "servers": try readServers(value, path)
+            case "servers": hasToken = try readServers(value, path)
             case "connections":
                 guard let count = value.int, (1...32).contains(count) else {
                     throw Self.failure("\(place): connections must be 1 to 32.")
@@ -113,7 +113,6 @@ struct ClientSettings {
                 keepRecords = .seconds(min(seconds, 1_000_000_000))
             }
         }
-        let hasToken = servers.values.filter { $0.token != nil }.count > before
         guard !hasToken || facts.st_mode & 0o077 == 0 else {
             throw Self.failure(
                 "\(path) has a token and can be read by others; run: chmod 600"
@@ -121,7 +120,9 @@ struct ClientSettings {
         }
     }
 
-    private mutating func readServers(_ node: Node, _ path: String) throws {
+    /// - Returns: Whether one of the servers in this file has a token.
+    private mutating func readServers(_ node: Node, _ path: String) throws -> Bool {
+        var hasToken = false
         for (name, value, _) in try Self.members(of: node, in: path, known: nil) {
             var server = NamedServer(url: "")
             let members = try Self.members(of: value, in: path, known: Self.serverNames)
@@ -142,7 +143,9 @@ struct ClientSettings {
                 throw Self.failure("\(path): the server \(name) has no url.")
             }
             servers[name] = server
+            hasToken = hasToken || server.token != nil
         }
+        return hasToken
     }
 
     private static func expanded(_ path: String) -> String {

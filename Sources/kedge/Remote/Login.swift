@@ -110,12 +110,16 @@ struct Login: AsyncParsableCommand {
                 atPath: directory, withIntermediateDirectories: true,
                 attributes: [.posixPermissions: 0o700])
             let temporary = "\(path).\(UInt32.random(in: 0 ... .max))"
-            guard
-                FileManager.default.createFile(
-                    atPath: temporary, contents: Data(text.utf8),
-                    attributes: [.posixPermissions: 0o600]),
-                unsafe rename(temporary, path) == 0
-            else { throw CocoaError(.fileWriteUnknown) }
+            // Private from the start: it has tokens.
+            let descriptor = unsafe open(
+                temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
+            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
+            try file.write(contentsOf: Data(text.utf8))
+            try file.synchronize()
+            guard unsafe rename(temporary, path) == 0 else {
+                throw CocoaError(.fileWriteUnknown)
+            }
         } catch {
             throw CommandFailure(
                 "kedge: \(path) cannot be written: \(error.localizedDescription)",
