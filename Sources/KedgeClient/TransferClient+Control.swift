@@ -166,6 +166,7 @@ extension TransferClient {
         return TransferSnapshot(
             record, attempts: try await store.attemptCount(id),
             bytesPerSecond: runs.bytesPerSecond(of: id),
+            comparedByteCount: runs.comparedByteCount(of: id),
             isInterrupted: try await isInterrupted(record))
     }
 

@@ -121,6 +121,7 @@ public final class TransferClient: Sendable {
             idempotencyKey: makeID().text, uploadProtocol: options.uploadProtocol)
         upload.givenSessionID = options.sessionID
         upload.metadata = options.metadata
+        upload.sendsAllBytes = options.sendsAllBytes
         var stored = try await store.findOrInsert(upload)
         if options.metadata.contains(where: { stored.metadata[$0] != $1 }) {
             // Its session has other metadata, which no later request changes: another path, for

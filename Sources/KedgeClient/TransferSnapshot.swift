@@ -30,6 +30,11 @@ public struct TransferSnapshot: Sendable, Hashable {
     public let bytesPerSecond: Double?
     /// Remaining time at the current rate; nil if the rate or the size is unknown.
     public let timeRemaining: Duration?
+    /// Number of bytes that were compared by SHA-256 with a file that the server has; nil unless an
+    /// upload of this process is being compared. If all are the same, nothing is sent.
+    public let comparedBytes: Int64?
+    /// Whether the upload was completed without sending a byte, because the server had the bytes.
+    public let usedStoredBytes: Bool
     /// Attempts of chunks so far, including first attempts.
     public let attempts: Int
     /// Error that stopped the transfer, or for which it waits.
@@ -79,7 +84,7 @@ extension TransferSnapshot {
     ///   ended.
     init(
         _ record: TransferRecord, attempts: Int, bytesPerSecond: Double?,
-        isInterrupted: Bool = false
+        comparedByteCount: Int64? = nil, isInterrupted: Bool = false
     ) {
         let (status, upload) = (record.status, record.uploadRecord)
         id = status.id
@@ -97,6 +102,8 @@ extension TransferSnapshot {
         createdAt = status.createdAt
         updatedAt = status.updatedAt
         self.attempts = attempts
+        comparedBytes = comparedByteCount
+        usedStoredBytes = record.uploadRecord?.usedStoredBytes == true
         message =
             isInterrupted
             ? "The process that ran it ended; run it again to resume." : Self.message(record)

@@ -6,6 +6,9 @@ extension TransferEngine {
     /// The bytes are in place and the hash is known, so the time does not grow with the file: one
     /// rename and two transactions. Idempotent.
     ///
+    /// An empty session for which ``storedFiles(for:owner:)`` offers a file with the expected
+    /// digest becomes a file with the same stored bytes.
+    ///
     /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`
     ///   (chunks match their digests, so the expectation is of another file: check it, or start
     ///   over in a new session), `FILE_GONE` when the file was deleted since, `FILE_DAMAGED`,

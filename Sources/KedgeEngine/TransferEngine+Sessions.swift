@@ -18,6 +18,12 @@ extension TransferEngine {
         try await sessions.status(of: id, owner: owner, withDigests: withDigests)
     }
 
+    /// Returns up to four files of the owner that the session may be: they have its size and chunk
+    /// size, and their bytes were verified lately. None when the session has bytes.
+    package func storedFiles(for id: SessionID, owner: OwnerID) async throws -> [StoredFile] {
+        try await translating { try await finalizer.reuse.offers(for: id, owner: owner) }
+    }
+
     /// Returns sessions of an owner that are open or finalizing, newest first.
     package func unfinishedSessions(
         of owner: OwnerID, after cursor: SessionCursor?, limit: Int

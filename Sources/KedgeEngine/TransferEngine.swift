@@ -54,7 +54,7 @@ package final class TransferEngine: Sendable {
             damageReports: damageReports)
         finalizer = Finalizer(
             context: context, registry: registry, sessionWriter: sessionWriter,
-            digestLocks: digestLocks)
+            files: fileService, digestLocks: digestLocks)
         concatenator = Self.makeConcatenator(uploads, fileService, finalizer)
         garbageCollector = GarbageCollector(
             rows: metadata, bytes: bytes, clock: clock, logger: logger, digestLocks: digestLocks)

@@ -75,6 +75,38 @@ extension SQLiteStore {
         }
     }
 
+    package func storedFiles(
+        like shape: StoredFileShape, limit: Int
+    ) async throws -> [StoredFile] {
+        try await commits.read { db in
+            let rows = try db.rows(
+                """
+                SELECT file.id, file.sha256,
+                    (SELECT sha256 FROM chunk WHERE chunk.session = file.session AND idx = 0)
+                        AS first_chunk
+                FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+                WHERE file.owner = ?1 AND file.byte_count = ?2 AND file.deleted_at IS NULL
+                    AND file.chunk_size = ?3 AND blob_scrub.damaged_at IS NULL
+                    AND max(coalesce(verified_at, 0), coalesce(stored_at, 0)) >= ?4
+                ORDER BY file.created_at DESC, file.id DESC LIMIT ?5
+                """,
+                [
+                    shape.owner.text, shape.byteCount, shape.chunkSize,
+                    shape.verifiedSince.millisecondsSinceEpoch,
+                    StoredFileShape.maxComparedFileCount,
+                ])
+            let files = try rows.compactMap { row -> StoredFile? in
+                guard let digest = try row.digest("sha256"),
+                    let first = try row.digest("first_chunk")
+                else { return nil }
+                return StoredFile(
+                    remoteFileId: try row.identifier("id"), fileHashSha256: digest,
+                    firstChunkSha256: first)
+            }
+            return StoredFile.distinct(files, limit: limit)
+        }
+    }
+
     package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
         try await commits.write { db in
             guard let file = try db.file(id), file.owner == owner else {

@@ -45,6 +45,35 @@ extension SQLiteStore {
         }
     }
 
+    package func completeFinalize(
+        of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
+        at now: Timestamp
+    ) async throws -> FileRecord? {
+        try await commits.write { db in
+            let session = try db.session(id, in: .open, .completed)
+            if session.record.state == .completed {
+                guard session.record.finalDigest == digest else { return nil }
+                return try session.record.fileID.flatMap { try db.file($0) }
+            }
+            guard session.record.canBecome(stored, digest), try db.claimedEnd(of: session) == 0,
+                let source = try db.chunkList(of: stored, digest)
+            else { return nil }
+            try db.run(
+                """
+                INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256)
+                SELECT ?, idx, byte_count, chunk_size, sha256 FROM chunk WHERE session = ?
+                """, [session.number, source])
+            try db.run(
+                """
+                UPDATE session SET state = 'finalizing', final_sha256 = ?, file_id = ?
+                WHERE number = ?
+                """, [digest.data, fileID.text, session.number])
+            try db.makeFile(of: session, at: now)
+            try db.makeGarbage(ofBytesOf: session)
+            return try db.file(fileID)
+        }
+    }
+
     package func finalizingSessions() async throws -> [SessionRecord] {
         try await commits.read { db in
             try db.rows(
@@ -120,6 +149,31 @@ extension Database {
                 location = excluded.location
             """, [record.finalDigest?.data, record.fileSize, record.stagingKey.text, location])
         try add(.staging(record.stagingKey, state: session.stagingState))
+    }
+
+    /// Returns the number of the session that has the chunk records of a stored file; nil when no
+    /// file has the shape and digest, or its records are too many or incomplete.
+    fileprivate func chunkList(of shape: StoredFileShape, _ digest: SHA256Digest) throws -> Int64? {
+        let row = try row(
+            """
+            SELECT file.session FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+            WHERE file.owner = ?1 AND file.byte_count = ?2 AND file.deleted_at IS NULL
+                AND file.chunk_size = ?3 AND blob_scrub.damaged_at IS NULL
+                AND max(coalesce(verified_at, 0), coalesce(stored_at, 0)) >= ?4
+                AND file.sha256 = ?5
+            ORDER BY file.created_at DESC, file.id DESC LIMIT 1
+            """,
+            [
+                shape.owner.text, shape.byteCount, shape.chunkSize,
+                shape.verifiedSince.millisecondsSinceEpoch, digest.data,
+            ])
+        guard let number = row?["session"] as Int64?,
+            let sums = try self.row(
+                "SELECT count(*) AS chunks, sum(byte_count) AS bytes FROM chunk WHERE session = ?",
+                [number]),
+            shape.isWhole(chunkCount: sums["chunks"], byteCount: sums["bytes"])
+        else { return nil }
+        return number
     }
 
     func discardFinalize(of session: SessionRow) throws {

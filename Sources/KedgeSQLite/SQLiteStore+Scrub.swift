@@ -241,11 +241,11 @@ extension Database {
     func beginScrub(of digest: SHA256Digest, byteCount: Int64, at now: Timestamp) throws {
         try run(
             """
-            INSERT INTO blob_scrub (sha256, byte_count, generation, due_at)
-            VALUES (?1, ?2, ?3, ?3)
+            INSERT INTO blob_scrub (sha256, byte_count, generation, due_at, stored_at)
+            VALUES (?1, ?2, ?3, ?3, ?3)
             ON CONFLICT DO UPDATE SET generation = max(generation + 1, excluded.generation),
                 verified_at = NULL, damaged_at = NULL, due_at = excluded.due_at,
-                checked_bytes = 0, holder = NULL, lease_until = 0
+                stored_at = excluded.stored_at, checked_bytes = 0, holder = NULL, lease_until = 0
             """, [digest.data, byteCount, now.millisecondsSinceEpoch])
     }
 

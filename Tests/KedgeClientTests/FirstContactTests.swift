@@ -29,7 +29,9 @@ struct FirstContactTests {
 
     private let fixture: TransferEnvironment
     private let bytes = TransferEnvironment.bytes(200_000)
-    private let isCreation: @Sendable (FakeServer.Seen) -> Bool = { $0.path == "/uploads/sessions" }
+    private let isCreation: @Sendable (FakeServer.Seen) -> Bool = {
+        $0.route == "/uploads/sessions"
+    }
 
     init() throws { fixture = try TransferEnvironment() }
 

@@ -153,7 +153,7 @@ struct UploadTests {
     @Test func `an idempotency key of an expired session is replaced`() async throws {
         try fixture.write("source.bin", bytes)
         fixture.plan(.answer(Reply(problem: .sessionExpired))) {
-            $0.method == "POST" && $0.path == "/uploads/sessions"
+            $0.method == "POST" && $0.route == "/uploads/sessions"
         }
         let snapshot = try await upload(try await fixture.client())
         #expect(snapshot.state == .completed)

@@ -117,12 +117,15 @@ public struct UploadOptions: Sendable {
     /// nothing on the server. An unknown or expired session fails the transfer; no other session is
     /// created. Requires the native protocol.
     public var sessionID: SessionID?
+    /// Whether all bytes are sent, even if the server has stored the same bytes for this user
+    /// before; false. A new upload ends otherwise as soon as the bytes are compared by SHA-256.
+    public var sendsAllBytes: Bool
 
     /// Creates options.
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
         uploadProtocol: UploadProtocol = .native, sessionID: SessionID? = nil,
-        metadata: [String: String] = [:]
+        metadata: [String: String] = [:], sendsAllBytes: Bool = false
     ) {
         self.fileName = fileName
         self.mimeType = mimeType
@@ -130,6 +133,7 @@ public struct UploadOptions: Sendable {
         self.uploadProtocol = uploadProtocol
         self.sessionID = sessionID
         self.metadata = metadata
+        self.sendsAllBytes = sendsAllBytes
     }
 
     /// Creates options, by the earlier name of the protocol's parameter.

@@ -47,6 +47,8 @@ package enum RedirectRefusal: Sendable, Equatable {
     private static func newHome(
         behind target: String, from url: String, home: String
     ) -> String? {
+        // Some servers leave out the query.
+        let (target, url) = (target.prefix { $0 != "?" }, url.prefix { $0 != "?" })
         guard url.hasPrefix(home), url.count > home.count else { return nil }
         let path = url.dropFirst(home.count)
         guard target.hasSuffix(path), target != url else { return nil }

@@ -31,11 +31,13 @@ package struct ServerAPI: Sendable {
         let answer: ServerAnswer
     }
 
+    /// - Parameter offersStoredFiles: Asks for files that the session may be.
     func createSession(
-        _ request: CreateSessionRequest, idempotencyKey: String
+        _ request: CreateSessionRequest, idempotencyKey: String, offersStoredFiles: Bool = false
     ) async throws -> Answered<CreateSessionResponse> {
         let call = call(
-            "create session", .post, "/uploads/sessions",
+            "create session", .post,
+            "/uploads/sessions" + (offersStoredFiles ? "?storedFiles=true" : ""),
             fields: [.idempotencyKey: idempotencyKey, .contentType: "application/json"],
             body: .bytes(try encode(request)))
         return try await value(of: call, about: .session)
@@ -43,12 +45,17 @@ package struct ServerAPI: Sendable {
 
     /// Requests the short form of the status; an older server answers with the full one.
     ///
-    /// - Parameter chunkCount: Bounds the size of the answer.
+    /// - Parameters:
+    ///   - chunkCount: Bounds the size of the answer.
+    ///   - offersStoredFiles: Asks for files that an empty session may be.
     package func sessionStatus(
-        _ id: SessionID, chunkCount: Int
+        _ id: SessionID, chunkCount: Int, offersStoredFiles: Bool = false
     ) async throws -> Answered<SessionStatus> {
         try await value(
-            of: call("session status", .get, "/uploads/sessions/\(id.text)?chunks=ranges"),
+            of: call(
+                "session status", .get,
+                "/uploads/sessions/\(id.text)?chunks=ranges"
+                    + (offersStoredFiles ? "&storedFiles=true" : "")),
             about: .session, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
     }
 

@@ -16,6 +16,8 @@ package struct UploadTransfer: Sendable, Equatable {
     /// The upload protocol. For other protocols than the native one, ``TransferStatus/serverURL``
     /// is the creation URL as it was given.
     package let uploadProtocol: UploadProtocol
+    /// True if the bytes are sent even if the server has the same bytes of this user.
+    package var sendsAllBytes = false
     /// URL of the upload once created, with another protocol than the native one.
     package var uploadURL: String?
     /// Interop version of the IETF draft used for the upload; nil without one.
@@ -49,6 +51,12 @@ package struct UploadTransfer: Sendable, Equatable {
     /// Chunks of the file.
     package var layout: ChunkLayout {
         ChunkLayout(fileSize: identity.byteCount, chunkSize: chunkSize)
+    }
+
+    /// Whether the upload is completed and no chunk of it was sent.
+    package var usedStoredBytes: Bool {
+        uploadProtocol == .native && status.state == .completed && identity.byteCount > 0
+            && uploadedChunks.count == 0
     }
 
     /// Creates a record in state `queued`.

@@ -24,6 +24,11 @@ final class ActiveRuns: Sendable {
         state.withLock { $0.meters[id] }?.bytesPerSecond
     }
 
+    /// Number of bytes of a transfer of this process that were compared with those of the server.
+    func comparedByteCount(of id: TransferID) -> Int64? {
+        state.withLock { $0.meters[id] }?.comparedByteCount
+    }
+
     func contains(_ id: TransferID) -> Bool { state.withLock { $0.meters[id] != nil } }
 
     var isSuspending: Bool { state.withLock { $0.isSuspending } }

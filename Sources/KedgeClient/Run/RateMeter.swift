@@ -14,8 +14,16 @@ final class RateMeter: Sendable {
 
     private let now: @Sendable () -> Timestamp
     private let samples = Mutex<[Sample]>([])
+    private let compared = Mutex<Int64?>(nil)
 
     init(now: @escaping @Sendable () -> Timestamp) { self.now = now }
+
+    /// Number of bytes that were compared with those that the server has; nil unless that is under
+    /// way.
+    var comparedByteCount: Int64? {
+        get { compared.withLock { $0 } }
+        set { compared.withLock { $0 = newValue } }
+    }
 
     /// Counts bytes that moved just now.
     func add(_ byteCount: Int64) {

@@ -39,6 +39,7 @@ enum TransferColumn: String, Sendable {
     case inode
     case mimeType = "mime_type"
     case metadata
+    case sendsAllBytes = "sends_all_bytes"
     case dialect
     case uploadURL = "upload_url"
     case interopVersion = "interop_version"

@@ -163,6 +163,7 @@ extension UploadTransfer {
             uploadProtocol: try row.required(
                 .dialect, row.text(.dialect).flatMap(UploadProtocol.init(rawValue:))))
         metadata = try row.optional(.metadata, UploadMetadata.decode) ?? [:]
+        sendsAllBytes = row.integer(.sendsAllBytes) == 1
         uploadURL = row.text(.uploadURL)
         interopVersion = row.integer(.interopVersion)
         maxConcurrentChunks = row.integer(.maxConcurrentChunks).map { Int($0) }

@@ -190,10 +190,10 @@ extension TransferStore {
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
                     idempotency_key, replaces, given_session_id, dialect, state, created_at,
-                    updated_at, metadata)
+                    updated_at, metadata, sends_all_bytes)
                 VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
                     :chunk, :key, :replaces, :given, :dialect, :state, :created, :created,
-                    :metadata)
+                    :metadata, :all)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -207,6 +207,7 @@ extension TransferStore {
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
                 "metadata": UploadMetadata.encode(upload.metadata),
+                "all": upload.sendsAllBytes,
             ])
     }
 }

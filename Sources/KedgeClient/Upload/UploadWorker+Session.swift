@@ -20,12 +20,14 @@ extension UploadWorker {
             metadata: upload.metadata.isEmpty ? nil : upload.metadata,
             adoptSessionId: upload.adoptSessionID)
         let (api, key) = (context.api, upload.idempotencyKey)
+        let offersStoredFiles = reusesStoredFiles
         let session: ServerAPI.Answered<CreateSessionResponse>
         do {
             session = try await context.coordinator.retrying(
                 surfacing: UploadTrouble.goneCodes.union([.idempotencyConflict])
             ) {
-                let session = try await api.createSession(request, idempotencyKey: key)
+                let session = try await api.createSession(
+                    request, idempotencyKey: key, offersStoredFiles: offersStoredFiles)
                 try Self.validate(session.value, for: request, answer: session.answer)
                 return session
             }
@@ -45,12 +47,18 @@ extension UploadWorker {
         upload.expiresAt = response.expiresAt
         upload.maxConcurrentChunks = max(1, response.limits.maxConcurrentChunks)
         takesPartialBodies = response.limits.partialBodies == true
+        storedFiles = response.storedFiles ?? []
         confirmed = ChunkSet()
         partials = [:]
         isSessionOpen = true
         adoptSessionShape()
         // After a replayed answer or an adoption, the session may have bytes or be finalized.
         if response.receivedBytes > 0 || response.state != .open { try await reconcile() }
+    }
+
+    /// Whether bytes that the server has may be used. A session that the user named is filled.
+    private var reusesStoredFiles: Bool {
+        !upload.sendsAllBytes && upload.givenSessionID == nil && upload.identity.byteCount > 0
     }
 
     private static func validate(
@@ -75,7 +83,9 @@ extension UploadWorker {
 
     /// Adopts the server's state, which is authoritative even if it has fewer chunks.
     func reconcile() async throws {
-        let (status, answer) = try await sessionStatus()
+        // Only while nothing was confirmed: the comparison may have been interrupted.
+        let offersStoredFiles = reusesStoredFiles && upload.uploadedChunks.count == 0
+        let (status, answer) = try await sessionStatus(offersStoredFiles: offersStoredFiles)
         switch status.state {
         case .open:
             confirmed = chunks(of: status)
@@ -91,6 +101,7 @@ extension UploadWorker {
         isSessionOpen = status.state == .open
         takesPartialBodies = status.limits?.partialBodies == true
         partials = partials(of: status)
+        storedFiles = status.storedFiles ?? []
         try await context.store.reconcile(
             received: confirmed, expiresAt: status.expiresAt, chunkSize: upload.chunkSize,
             answer: answer, of: context.lease)
@@ -111,7 +122,7 @@ extension UploadWorker {
 
     /// - Parameter index: Chunk to which failures are charged.
     private func sessionStatus(
-        forChunk index: Int? = nil
+        forChunk index: Int? = nil, offersStoredFiles: Bool = false
     ) async throws -> (SessionStatus, ServerAnswer) {
         guard let id = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
         let (api, size, chunkSize) = (context.api, upload.identity.byteCount, upload.chunkSize)
@@ -120,7 +131,8 @@ extension UploadWorker {
             let answered = try await context.coordinator.retrying(
                 surfacing: UploadTrouble.goneCodes, chunk: index
             ) {
-                let answered = try await api.sessionStatus(id, chunkCount: chunkCount)
+                let answered = try await api.sessionStatus(
+                    id, chunkCount: chunkCount, offersStoredFiles: offersStoredFiles)
                 let status = answered.value
                 // Frozen for the session. Checked before any computation: it may be any number.
                 guard status.fileSize != size || status.chunkSize == chunkSize

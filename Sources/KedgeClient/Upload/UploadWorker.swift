@@ -35,6 +35,8 @@ actor UploadWorker: UploadRun {
     var touchCount = 0
     /// Chunks on the server that are not proven to be those of this file.
     var unproven: Set<Int> = []
+    /// Files on the server that may have the bytes of this one; empty once they were compared.
+    var storedFiles: [StoredFile] = []
     /// Digests of unconfirmed chunks that were read in this run.
     var sentDigests: [Int: SHA256Digest] = [:]
 
@@ -79,6 +81,7 @@ actor UploadWorker: UploadRun {
     func makeRound() async throws {
         try await establishSession()
         try await compareSource()
+        if try await completeWithStoredFile() { return }
         for _ in 0..<Self.maxFinalizeRounds {
             try await sendMissingChunks()
             if try await finalize() { return }

@@ -122,6 +122,11 @@ package struct EngineConfiguration: Sendable {
     /// keep the copies that their own readers have open.
     package var supersededLifetime: Duration = .seconds(3600)
 
+    /// Longest time since the last verification of stored bytes that a new session may use.
+    package var verificationLifetime: Duration {
+        scrubPeriod > .zero ? scrubPeriod : .seconds(30 * 24 * 3600)
+    }
+
     package init() {}
 
     /// True when a file of this size has no more chunks than the store can keep.

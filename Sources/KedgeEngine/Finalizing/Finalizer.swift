@@ -21,13 +21,14 @@ final class Finalizer: Sendable {
     private let sessionWriter: SessionWriter
     private let hashWait: FileHashWait
     private let promoter: Promoter
+    let reuse: StoredFileReuse
     private let finalizeLocks = KeyedLock<SessionID>()
     private let backgroundFinalizes = BackgroundTasks<SessionID>()
     private let completionObserver = CompletionObserver()
 
     init(
         context: EngineContext, registry: SessionRegistry, sessionWriter: SessionWriter,
-        digestLocks: KeyedLock<SHA256Digest>
+        files: FileService, digestLocks: KeyedLock<SHA256Digest>
     ) {
         self.context = context
         self.registry = registry
@@ -50,6 +51,8 @@ final class Finalizer: Sendable {
         promoter = Promoter(
             context: context, rows: context.metadata, digestLocks: digestLocks,
             sessionBytes: sessionBytes)
+        reuse = StoredFileReuse(
+            context: context, registry: registry, files: files, digestLocks: digestLocks)
     }
 
     /// Sets the closure that gets each session that this node has turned into a file. It must not
@@ -59,13 +62,18 @@ final class Finalizer: Sendable {
     }
 
     /// Turns a complete session into a file that is verified, durable and atomically visible.
-    /// Idempotent.
+    /// Idempotent. With an expected digest, an empty session becomes a file with stored bytes of
+    /// its owner, if there are such bytes.
     func finalize(
         _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
     ) async throws -> FinalizeOutcome {
         try await translating {
             var attempt = FinalizeAttempt(id: id, owner: owner, expected: expected)
             defer { if attempt.hasBegun { mode.end(attempt) } }
+            if let file = try await finalizeFromStored(id, owner: owner, expecting: expected) {
+                completionObserver.notify(id, owner)
+                return .completed(file)
+            }
             try await commitLast(of: id, owner: owner)
             if let verified = try await hashWait.bytesStillUnverified(&attempt) {
                 if mode.outlivesRequest { finishInBackground(id, owner: owner, expected) }
@@ -81,6 +89,20 @@ final class Finalizer: Sendable {
                 try await mode.discardJob(of: attempt)
                 throw error
             }
+        }
+    }
+
+    private func finalizeFromStored(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest?
+    ) async throws -> FileRecord? {
+        guard let expected else { return nil }
+        // Without the lock first: most sessions have bytes.
+        let hasBytes = try await registry.withSession(id, owner: owner) {
+            await $0.ledger.claimedEnd > 0
+        }
+        guard !hasBytes else { return nil }
+        return try await finalizeLocks.withLock(id) {
+            try await reuse.complete(id, owner: owner, digest: expected)
         }
     }
 

@@ -51,6 +51,53 @@ package struct PathPrefix: Hashable, Sendable {
     }
 }
 
+/// The files whose bytes a new session may use.
+package struct StoredFileShape: Hashable, Sendable {
+    package var owner: OwnerID
+    package var byteCount: Int64
+    package var chunkSize: Int64
+    /// The blob was verified at this time or later, by its upload or by the scrub.
+    package var verifiedSince: Timestamp
+
+    package init(
+        owner: OwnerID, byteCount: Int64, chunkSize: Int64, verifiedSince: Timestamp
+    ) {
+        self.owner = owner
+        self.byteCount = byteCount
+        self.chunkSize = chunkSize
+        self.verifiedSince = verifiedSince
+    }
+
+    /// Number of the newest files of one size that a store compares; more are not found.
+    package static let maxComparedFileCount = 64
+    /// Maximum number of chunk records that are copied in one transaction.
+    package static let maxChunkCount = 65_536
+
+    /// Whether chunk records cover a file of this shape and are few enough to be copied.
+    package func isWhole(chunkCount: Int, byteCount: Int64?) -> Bool {
+        let layout = ChunkLayout(fileSize: self.byteCount, chunkSize: chunkSize)
+        return chunkCount == layout.chunkCount && byteCount == self.byteCount
+            && chunkCount <= Self.maxChunkCount
+    }
+}
+
+extension SessionRecord {
+    /// Whether the session can become a file of this shape and digest if it has no bytes.
+    package func canBecome(_ stored: StoredFileShape, _ digest: SHA256Digest) -> Bool {
+        owner == stored.owner && fileSize == stored.byteCount && stored.byteCount > 0
+            && chunkSize == stored.chunkSize && sourceIDs == nil
+            && (declaredDigest == nil || declaredDigest == digest)
+    }
+}
+
+extension StoredFile {
+    /// Returns the first files that have different bytes.
+    package static func distinct(_ files: [StoredFile], limit: Int) -> [StoredFile] {
+        var digests: Set<SHA256Digest> = []
+        return Array(files.filter { digests.insert($0.fileHashSha256).inserted }.prefix(limit))
+    }
+}
+
 /// Stores the records of finished files. Each operation is one transaction, as in
 /// ``MetadataStore``.
 package protocol FileStore: Sendable {
@@ -70,6 +117,14 @@ package protocol FileStore: Sendable {
 
     /// Returns the digests of a file's chunks, in order.
     func chunkDigests(of file: FileRecord) async throws -> [SHA256Digest]
+
+    /// Returns files that a new session could become without receiving a byte, newest first.
+    ///
+    /// - Parameters:
+    ///   - shape: Only files of this owner, size and chunk size whose blob is not known to be
+    ///     damaged and was verified since the given time.
+    ///   - limit: Maximum number of files; of several with the same bytes, one is returned.
+    func storedFiles(like shape: StoredFileShape, limit: Int) async throws -> [StoredFile]
 
     /// Deletes a file. Its blob becomes garbage with the last file that has it. Idempotent.
     func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws

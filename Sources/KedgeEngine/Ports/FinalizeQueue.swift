@@ -34,6 +34,21 @@ package protocol FinalizeQueue: Sendable {
         of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord
 
+    /// Completes an empty session as a file with bytes that its owner has already, in one
+    /// transaction. Copies the chunk records of a file that ``FileStore/storedFiles(like:limit:)``
+    /// could return. Idempotent: returns the same file.
+    ///
+    /// - Parameters:
+    ///   - stored: The blob of the file; has the session's size.
+    ///   - fileID: The id of the new file.
+    /// - Returns: Nil, and nothing is changed, when there is no such file any more, or the session
+    ///   has bytes, declares another digest, or concatenates partial uploads.
+    /// - Throws: `notFound`; `wrongState` unless the session is open or completed.
+    func completeFinalize(
+        of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
+        at now: Timestamp
+    ) async throws -> FileRecord?
+
     /// Moves a finalizing session back to `open`, because its bytes are missing.
     func reopen(_ id: SessionID) async throws
 

@@ -108,6 +108,26 @@ public struct FileChunks: Codable, Hashable, Sendable {
     }
 }
 
+/// A file of the caller that has the size and chunk size of an empty session. If the bytes to
+/// upload are the same, the session is finalized with this file's digest, and no byte is sent.
+public struct StoredFile: Codable, Hashable, Sendable {
+    /// The id of the file, for `GET /files/{id}/chunks`.
+    public var remoteFileId: FileID
+    /// SHA-256 of the whole file.
+    public var fileHashSha256: SHA256Digest
+    /// SHA-256 of its first chunk, which differs for most files with other bytes.
+    public var firstChunkSha256: SHA256Digest
+
+    /// Creates the description of a file that a session may become.
+    public init(
+        remoteFileId: FileID, fileHashSha256: SHA256Digest, firstChunkSha256: SHA256Digest
+    ) {
+        self.remoteFileId = remoteFileId
+        self.fileHashSha256 = fileHashSha256
+        self.firstChunkSha256 = firstChunkSha256
+    }
+}
+
 /// One page of `GET /files`: newest first, or by path when a prefix was requested.
 public struct FileList: Codable, Hashable, Sendable {
     /// The files, at most `limit`.

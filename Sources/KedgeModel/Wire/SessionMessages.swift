@@ -132,12 +132,15 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
     public var limits: SessionLimits
     /// Header fields that a chunk must have; `Content-Digest` may replace the hash.
     public var requiredHeaders: [String]
+    /// Up to four files of the caller that the session may be; nil unless the request asked for
+    /// them and the session has no bytes.
+    public var storedFiles: [StoredFile]?
 
     /// Creates the response for a session, new or found by its Idempotency-Key.
     public init(
         sessionId: SessionID, expiresAt: Timestamp, state: SessionState, fileSize: Int64,
         chunkSize: Int64, totalChunks: Int, receivedBytes: Int64, limits: SessionLimits,
-        requiredHeaders: [String]
+        requiredHeaders: [String], storedFiles: [StoredFile]? = nil
     ) {
         self.sessionId = sessionId
         self.expiresAt = expiresAt
@@ -148,6 +151,7 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
         self.receivedBytes = receivedBytes
         self.limits = limits
         self.requiredHeaders = requiredHeaders
+        self.storedFiles = storedFiles
     }
 }
 

@@ -3,7 +3,7 @@ extension SessionStatus: Codable {
     enum CodingKeys: String, CodingKey {
         case sessionId, state, fileName, fileSize, chunkSize, totalChunks
         case receivedChunks, receivedDigests, receivedRanges, receivedBytes, partialChunks
-        case expiresAt, fileHashSha256, remoteFileId, limits
+        case expiresAt, fileHashSha256, remoteFileId, limits, storedFiles
     }
 
     /// Encodes every member; `text(_:)` can be shorter.
@@ -24,6 +24,7 @@ extension SessionStatus: Codable {
         try members.encodeIfPresent(fileHashSha256, forKey: .fileHashSha256)
         try members.encodeIfPresent(remoteFileId, forKey: .remoteFileId)
         try members.encodeIfPresent(limits, forKey: .limits)
+        try members.encodeIfPresent(storedFiles, forKey: .storedFiles)
     }
 
     /// Decodes either form: the ranges if present, otherwise the list of chunks.
@@ -47,7 +48,8 @@ extension SessionStatus: Codable {
             fileHashSha256: try members.decodeIfPresent(
                 SHA256Digest.self, forKey: .fileHashSha256),
             remoteFileId: try members.decodeIfPresent(FileID.self, forKey: .remoteFileId),
-            limits: try members.decodeIfPresent(SessionLimits.self, forKey: .limits))
+            limits: try members.decodeIfPresent(SessionLimits.self, forKey: .limits),
+            storedFiles: try members.decodeIfPresent([StoredFile].self, forKey: .storedFiles))
         receivedDigests = try members.decodeIfPresent(
             [SHA256Digest].self, forKey: .receivedDigests)
     }

@@ -56,6 +56,12 @@ extension SessionStatus {
             status.member(CodingKeys.remoteFileId, remoteFileId?.text)
             status.member(CodingKeys.sessionId, sessionId.text)
             status.member(CodingKeys.state, state.rawValue)
+            if let storedFiles {
+                status.name(CodingKeys.storedFiles)
+                status.array { list in
+                    for file in storedFiles { file.write(to: &list) }
+                }
+            }
             status.member(CodingKeys.totalChunks, totalChunks.map { Int64($0) })
         }
         return text.bytes
@@ -74,6 +80,18 @@ extension SessionLimits {
             $0.member(Member.maxFileSize, maxFileSize)
             $0.member(Member.minChunkSize, minChunkSize)
             $0.member(Member.partialBodies, partialBodies)
+        }
+    }
+}
+
+extension StoredFile {
+    private enum Member: String, CodingKey { case remoteFileId, fileHashSha256, firstChunkSha256 }
+
+    fileprivate func write(to text: inout JSONText) {
+        text.object {
+            $0.member(Member.fileHashSha256, fileHashSha256.hex)
+            $0.member(Member.firstChunkSha256, firstChunkSha256.hex)
+            $0.member(Member.remoteFileId, remoteFileId.text)
         }
     }
 }

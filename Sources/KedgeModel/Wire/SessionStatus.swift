@@ -30,13 +30,17 @@ public struct SessionStatus: Hashable, Sendable {
     public var remoteFileId: FileID?
     /// The limits of the server; nil from servers of earlier versions.
     public var limits: SessionLimits?
+    /// Up to four files of the caller that the session may be; nil unless the request asked for
+    /// them and the session has no bytes.
+    public var storedFiles: [StoredFile]?
 
     /// Creates a snapshot of a session.
     public init(
         sessionId: SessionID, state: SessionState, fileName: String, fileSize: Int64?,
         chunkSize: Int64, totalChunks: Int?, received: ChunkSet, receivedBytes: Int64,
         partialChunks: [PartialChunk], expiresAt: Timestamp, fileHashSha256: SHA256Digest?,
-        remoteFileId: FileID?, limits: SessionLimits? = nil
+        remoteFileId: FileID?, limits: SessionLimits? = nil,
+        storedFiles: [StoredFile]? = nil
     ) {
         self.sessionId = sessionId
         self.state = state
@@ -51,6 +55,7 @@ public struct SessionStatus: Hashable, Sendable {
         self.fileHashSha256 = fileHashSha256
         self.remoteFileId = remoteFileId
         self.limits = limits
+        self.storedFiles = storedFiles
     }
 
     /// Indexes of the received chunks in rising order; computed on each access.

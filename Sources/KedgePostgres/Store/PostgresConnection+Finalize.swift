@@ -73,6 +73,39 @@ extension PostgresConnection {
             """, [.int8(session.number)])
     }
 
+    /// Whether any byte of a chunk was recorded.
+    func hasBytes(_ session: SessionRow) throws -> Bool {
+        try query(
+            """
+            SELECT 1 FROM chunk WHERE session = $1
+            UNION ALL SELECT 1 FROM partial_chunk WHERE session = $1 LIMIT 1
+            """, [.int8(session.number)]
+        ).rowCount > 0
+    }
+
+    /// Returns the number of the session that has the chunk records of a stored file; nil when no
+    /// file has the shape and digest, or its records are too many or incomplete. The file cannot be
+    /// deleted before the transaction ends.
+    func lockedChunkList(of shape: StoredFileShape, _ digest: SHA256Digest) throws -> Int64? {
+        let found = try query(
+            """
+            SELECT file.session FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+            WHERE file.owner = $1 AND file.byte_count = $2 AND file.deleted_at IS NULL
+                AND file.chunk_size = $3 AND blob_scrub.damaged_at IS NULL
+                AND greatest(verified_at, stored_at) >= $4 AND file.sha256 = $5
+            ORDER BY file.created_at DESC, file.id DESC LIMIT 1 FOR SHARE OF file
+            """, shape.values + [.digest(digest)])
+        guard var row = found.firstRow else { return nil }
+        let number = try row.integer()
+        let sums = try query(
+            "SELECT count(*), coalesce(sum(byte_count), 0)::bigint FROM chunk WHERE session = $1",
+            [.int8(number)])
+        guard var sum = sums.firstRow,
+            shape.isWhole(chunkCount: Int(try sum.integer()), byteCount: try sum.integer())
+        else { return nil }
+        return number
+    }
+
     /// Takes recorded finalizes whose lease has expired. Rows that another transaction has locked
     /// are skipped.
     func takeOverdueFinalizes(_ lease: WorkLease, limit: Int) throws -> [FinalizeJob] {

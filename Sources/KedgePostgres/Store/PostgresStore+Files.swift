@@ -76,6 +76,30 @@ extension PostgresStore {
         }
     }
 
+    package func storedFiles(
+        like shape: StoredFileShape, limit: Int
+    ) async throws -> [StoredFile] {
+        try await single { db in
+            let files = try db.query(
+                """
+                SELECT file.id, file.sha256, chunk.sha256
+                FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+                    JOIN chunk ON chunk.session = file.session AND chunk.idx = 0
+                WHERE file.owner = $1 AND file.byte_count = $2 AND file.deleted_at IS NULL
+                    AND file.chunk_size = $3 AND blob_scrub.damaged_at IS NULL
+                    AND greatest(verified_at, stored_at) >= $4
+                ORDER BY file.created_at DESC, file.id DESC LIMIT $5
+                """, shape.values + [.int8(Int64(StoredFileShape.maxComparedFileCount))]
+            ).rows.map { row in
+                var row = row
+                return StoredFile(
+                    remoteFileId: try row.identifier(), fileHashSha256: try row.digest(),
+                    firstChunkSha256: try row.digest())
+            }
+            return StoredFile.distinct(files, limit: limit)
+        }
+    }
+
     /// Idempotent: a deleted file stays as it is.
     package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
         try await write { db in
@@ -102,6 +126,12 @@ extension PostgresStore {
             ).firstRow
             return row?.optionalText()
         }
+    }
+}
+
+extension StoredFileShape {
+    var values: [PostgresValue] {
+        [.text(owner.text), .int8(byteCount), .int8(chunkSize), .time(verifiedSince)]
     }
 }
 

@@ -44,6 +44,40 @@ extension PostgresStore {
         }
     }
 
+    /// Idempotent: a second run returns the file.
+    package func completeFinalize(
+        of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
+        at now: Timestamp
+    ) async throws -> FileRecord? {
+        try await write { db in
+            let session = try db.lockedSession(id, in: .open, .completed)
+            if session.record.state == .completed {
+                guard session.record.finalDigest == digest else { return nil }
+                return try session.record.fileID.flatMap { try db.file($0) }
+            }
+            guard session.record.canBecome(stored, digest), try !db.hasBytes(session),
+                let source = try db.lockedChunkList(of: stored, digest)
+            else { return nil }
+            _ = try db.query(
+                """
+                INSERT INTO chunk (session, idx, byte_count, chunk_size, sha256, revision)
+                SELECT $1, idx, byte_count, chunk_size, sha256, $3 FROM chunk WHERE session = $2
+                """,
+                [.int8(session.number), .int8(source), .int8(session.revision + 1)])
+            // Nodes that know the session as empty read it again.
+            _ = try db.query(
+                """
+                UPDATE session SET state = 'finalizing', final_sha256 = $2, file_id = $3,
+                    revision = revision + 1, reset_revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number), .digest(digest), .text(fileID.text)])
+            try db.makeFile(of: session, at: now)
+            try db.makeGarbage(ofBytesOf: session)
+            try db.notify(id)
+            return try db.file(fileID)
+        }
+    }
+
     package func finalizingSessions() async throws -> [SessionRecord] {
         try await single { db in
             try db.query(

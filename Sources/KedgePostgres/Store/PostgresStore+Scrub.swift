@@ -268,12 +268,12 @@ extension PostgresConnection {
     func beginScrub(of digest: SHA256Digest, byteCount: Int64, at now: Timestamp) throws {
         _ = try query(
             """
-            INSERT INTO blob_scrub (sha256, byte_count, generation, due_at)
-            VALUES ($1, $2, $3, $3)
+            INSERT INTO blob_scrub (sha256, byte_count, generation, due_at, stored_at)
+            VALUES ($1, $2, $3, $3, $3)
             ON CONFLICT (sha256) DO UPDATE SET
                 generation = greatest(blob_scrub.generation + 1, excluded.generation),
                 verified_at = NULL, damaged_at = NULL, due_at = excluded.due_at,
-                checked_bytes = 0, holder = NULL, lease_until = 0
+                stored_at = excluded.stored_at, checked_bytes = 0, holder = NULL, lease_until = 0
             """, [.digest(digest), .int8(byteCount), .time(now)])
     }
 

@@ -12,6 +12,7 @@ struct SessionRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let key = try IdempotencyKey.text(of: request)
+        let offersStoredFiles = try Self.offersStoredFiles(request)
         let message = try await JSONBody.decode(CreateSessionRequest.self, from: request, context)
         guard message.metadata?.keys.contains(where: { $0.hasPrefix("kedge.") }) != true else {
             throw EngineError(
@@ -32,7 +33,9 @@ struct SessionRoutes: Sendable {
                 fileSize: message.fileSize, chunkSize: status.chunkSize,
                 totalChunks: status.totalChunks ?? 0, receivedBytes: status.receivedBytes,
                 limits: engine.configuration.limits,
-                requiredHeaders: ["Content-Range", "X-Chunk-Hash"]),
+                requiredHeaders: ["Content-Range", "X-Chunk-Hash"],
+                storedFiles: offersStoredFiles
+                    ? try await storedFiles(for: status, context) : nil),
             status: .created)
         response.headers[.location] = "/uploads/sessions/\(status.sessionId)"
         return response
@@ -67,6 +70,9 @@ struct SessionRoutes: Sendable {
         var status = try await engine.sessionStatus(
             id, owner: context.principal.owner, withDigests: form == .digests)
         status.limits = engine.configuration.limits
+        if try Self.offersStoredFiles(request) {
+            status.storedFiles = try await storedFiles(for: status, context)
+        }
         return .json(text: status.text(form))
     }
 
@@ -101,6 +107,24 @@ struct SessionRoutes: Sendable {
         context.logMetadata.set("session.id", id)
         try await engine.cancelSession(id, owner: context.principal.owner)
         return Response(status: .noContent)
+    }
+
+    /// Files that the session may be, for a client that asked for them.
+    private func storedFiles(
+        for status: SessionStatus, _ context: KedgeRequestContext
+    ) async throws -> [StoredFile]? {
+        guard status.state == .open, status.receivedBytes == 0 else { return nil }
+        return try await engine.storedFiles(
+            for: status.sessionId, owner: context.principal.owner)
+    }
+
+    /// Whether the request has `storedFiles=true`.
+    private static func offersStoredFiles(_ request: Request) throws -> Bool {
+        switch Set(request.uri.queryParameters[values: "storedFiles"]) {
+        case [], ["false"]: return false
+        case ["true"]: return true
+        default: throw EngineError(.badRequest, "storedFiles must be true or false.")
+        }
     }
 
     /// The requested form of the status. `chunks=ranges` is the short form; `chunks=digests` is one

@@ -82,6 +82,10 @@ struct TransferBar {
             let total = snapshot.totalBytes.map { "/" + ByteText.size($0) } ?? ""
             parts.append(ByteText.size(snapshot.bytesTransferred) + total)
         }
+        if let compared = snapshot.comparedBytes {
+            let share = Self.percentage(compared, of: snapshot.totalBytes)
+            return ((parts + ["compared \(share) with the server"]).joined(separator: "  "), .plain)
+        }
         if let past, past.lastMoved.duration(to: now) >= Self.stallTime {
             let seconds = Int(past.lastMoved.duration(to: now) / .seconds(1))
             return ((parts + ["stalled \(seconds) s"]).joined(separator: "  "), .waiting)

@@ -122,7 +122,8 @@ struct TransferRun {
                 display.add(try await client.transfer(id))
                 let snapshot = try await client.run(id)
                 try await inspect(snapshot, display)
-                return .ended(snapshot, ending: nil)
+                return .ended(
+                    snapshot, ending: snapshot.usedStoredBytes ? "already there" : nil)
             }
         } catch let error as TransferError {
             return Task.isCancelled ? .stopped : .refused(name, error)

@@ -23,7 +23,9 @@ struct Upload: AsyncParsableCommand {
             only if the command exits with 0.
 
             A file that was uploaded to this server before, has not changed since and still exists \
-            there is not sent again: its id is printed once more. --again uploads another copy.
+            there is not sent again: its id is printed once more. Of a new, renamed or copied file \
+            nothing is sent either, if you have a file with the same bytes on the server: they are \
+            compared by SHA-256, and the file gets an id of its own. --again sends all bytes.
 
             --session ID resumes an upload that another machine began, or whose records are lost: \
             the file is compared with the bytes on the server, and only missing bytes are sent. A \
@@ -74,7 +76,9 @@ struct Upload: AsyncParsableCommand {
     var session: String?
     @Option(help: ArgumentHelp("Files to upload at the same time.", valueName: "count"))
     var parallel = 2
-    @Flag(help: "Upload files again that the server has from an earlier upload.") var again = false
+    @Flag(
+        help: "Send all bytes, also of files and bytes that the server has from an earlier upload.")
+    var again = false
     @Option(help: ContainerChecking.help) var checkContainer = ContainerChecking.off
     @OptionGroup var connections: Connections
     @OptionGroup var waiting: WaitOptions
@@ -172,6 +176,7 @@ struct Upload: AsyncParsableCommand {
         var uploadOptions = UploadOptions(
             fileName: name, mimeType: mimeType, chunkSize: chunkSize?.byteCount,
             uploadProtocol: uploadProtocol.value, sessionID: sessionID)
+        uploadOptions.sendsAllBytes = again
         for entry in metadata { uploadOptions.metadata[entry.key] = entry.value }
         let wish = chunkSize?.byteCount
         var run = TransferRun(client: client, options: options) { snapshot, display in

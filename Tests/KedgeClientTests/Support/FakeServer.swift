@@ -52,6 +52,8 @@ final class FakeServer: HTTPTransport {
         let fields: HTTPFields
         var carriedByteCount = 0
         var url = ""
+        /// The path without its query.
+        var route: String { String(path.prefix { $0 != "?" }) }
     }
 
     struct State {

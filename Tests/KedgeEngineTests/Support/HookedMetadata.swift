@@ -102,6 +102,19 @@ struct HookedMetadata: MetadataStore {
             of: id, at: now, location: location, keepUntil: keepUntil)
     }
 
+    func completeFinalize(
+        of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
+        at now: Timestamp
+    ) async throws -> FileRecord? {
+        try await enter(.completeFinalize)
+        return try await real.completeFinalize(
+            of: id, from: stored, digest: digest, fileID: fileID, at: now)
+    }
+
+    func storedFiles(like shape: StoredFileShape, limit: Int) async throws -> [StoredFile] {
+        try await real.storedFiles(like: shape, limit: limit)
+    }
+
     func renewFinalize(of id: SessionID, lease: WorkLease) async throws {
         try await real.renewFinalize(of: id, lease: lease)
     }

@@ -197,5 +197,112 @@ extension MetadataStoreConformance {
                 try await store.cancelSession(file.sessionID, owner: file.owner)
             }
         },
+        Case("an empty session becomes a file with bytes that its owner has") { store in
+            let stored = try await store.makeFile("stored", at: 10)
+            let shape = Sample.shape(verifiedSince: 10)
+            let offers = try await store.storedFiles(like: shape, limit: 4)
+            #expect(
+                offers == [
+                    StoredFile(
+                        remoteFileId: stored.id, fileHashSha256: Sample.digest("stored"),
+                        firstChunkSha256: Sample.chunk(0).digest)
+                ])
+            var session = Sample.session()
+            session.metadata[FilePath.metadataKey] = "copies/log.txt"
+            let record = try await store.make(session)
+            let id = FileID.random()
+            let file = try #require(
+                try await store.completeFinalize(
+                    of: record.id, from: shape, digest: stored.digest, fileID: id,
+                    at: Sample.time(20)))
+            #expect(
+                file.id == id && file.digest == stored.digest && file.createdAt == Sample.time(20))
+            #expect(file.path == "copies/log.txt" && file.chunkSize == stored.chunkSize)
+            let (copied, original) = (
+                try await store.chunkDigests(of: file), try await store.chunkDigests(of: stored)
+            )
+            #expect(copied == original)
+            let completed = try #require(try await store.now(record))
+            #expect(completed.record.state == .completed && completed.record.fileID == id)
+            #expect(completed.chunks.map(\.digest) == original)
+            // A repeated request gets the same file.
+            let again = try await store.completeFinalize(
+                of: record.id, from: shape, digest: stored.digest, fileID: .random(),
+                at: Sample.time(30))
+            #expect(again == file)
+            #expect(
+                try await store.completeFinalize(
+                    of: record.id, from: shape, digest: Sample.digest("other"), fileID: .random(),
+                    at: Sample.time(30)) == nil)
+            // Nothing but the staging area of the session is garbage, and each file keeps the blob.
+            #expect(try await store.claimAll() == [.staging(record.stagingKey)])
+            try await store.deleteFile(stored.id, owner: Sample.owner, at: Sample.time(40))
+            #expect(try await store.claimAll(at: 6000) == [.staging(record.stagingKey)])
+            #expect(try await store.chunkDigests(of: file) == original)
+            try await store.deleteFile(file.id, owner: Sample.owner, at: Sample.time(50))
+            #expect(
+                try await store.claimAll(at: 7000)
+                    == [.staging(record.stagingKey), .blob(stored.digest)])
+        },
+        Case("stored bytes are used only by their owner, whole, and while they are trusted") {
+            store in
+            let stored = try await store.makeFile("stored", at: 10)
+            func offers(_ shape: StoredFileShape) async throws -> [FileID] {
+                try await store.storedFiles(like: shape, limit: 4).map(\.remoteFileId)
+            }
+            func completed(_ record: SessionRecord, _ shape: StoredFileShape) async throws -> Bool {
+                try await store.completeFinalize(
+                    of: record.id, from: shape, digest: stored.digest, fileID: .random(),
+                    at: Sample.time(20)) != nil
+            }
+            let shape = Sample.shape(verifiedSince: 10)
+            // Verified too long ago, by another owner, of another size or chunk size.
+            for other in [
+                Sample.shape(verifiedSince: 11),
+                Sample.shape(owner: Sample.stranger, verifiedSince: 0),
+                Sample.shape(byteCount: 249, verifiedSince: 0),
+                Sample.shape(chunkSize: 200, verifiedSince: 0),
+            ] {
+                #expect(try await offers(other) == [])
+                let record = try await store.make(
+                    Sample.session(
+                        owner: other.owner, fileSize: other.byteCount, chunkSize: other.chunkSize))
+                #expect(try await !completed(record, other))
+                #expect(try await store.now(record)?.record.state == .open)
+            }
+            // A session of another owner, with bytes, or with another declared digest.
+            let foreign = try await store.make(Sample.session(owner: Sample.stranger))
+            #expect(try await !completed(foreign, shape))
+            let begun = try await store.make()
+            _ = try await store.commit([Sample.chunk(0)], touching: Sample.touch(begun))
+            #expect(try await !completed(begun, shape))
+            let partial = try await store.make()
+            try await store.savePartial(Sample.partial(1), touching: Sample.touch(partial))
+            #expect(try await !completed(partial, shape))
+            let declared = try await store.make(
+                Sample.session(declaredDigest: Sample.digest("declared")))
+            #expect(try await !completed(declared, shape))
+            // Known to be damaged, and deleted.
+            let empty = try await store.make()
+            #expect(try await store.markDamaged(stored, at: Sample.time(15)))
+            #expect(try await offers(shape) == [])
+            #expect(try await !completed(empty, shape))
+            let newer = try await store.makeFile("stored", at: 18)
+            #expect(try await offers(shape) == [newer.id])
+            for id in [newer.id, stored.id] {
+                try await store.deleteFile(id, owner: Sample.owner, at: Sample.time(19))
+            }
+            #expect(try await offers(shape) == [])
+            #expect(try await !completed(empty, shape))
+            #expect(try await store.now(empty)?.record.state == .open)
+        },
+        Case("stored files are offered newest first, each content once") { store in
+            for (content, second) in [("a", 1), ("b", 2), ("a", 3), ("c", 4), ("d", 5), ("e", 6)] {
+                _ = try await store.makeFile(content, at: Int64(second))
+            }
+            let offers = try await store.storedFiles(
+                like: Sample.shape(verifiedSince: 0), limit: 4)
+            #expect(offers.map(\.fileHashSha256) == ["e", "d", "c", "a"].map(Sample.digest))
+        },
     ]
 }

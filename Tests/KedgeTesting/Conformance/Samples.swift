@@ -29,6 +29,16 @@ package enum Sample {
             createdAt: createdAt, expiresAt: expiresAt)
     }
 
+    /// The shape of files of the sample size whose blob was verified at a second or later.
+    package static func shape(
+        owner: OwnerID = owner, byteCount: Int64 = fileSize, chunkSize: Int64 = chunkSize,
+        verifiedSince seconds: Int64
+    ) -> StoredFileShape {
+        StoredFileShape(
+            owner: owner, byteCount: byteCount, chunkSize: chunkSize,
+            verifiedSince: time(seconds))
+    }
+
     /// The digest of some text.
     package static func digest(_ text: String) -> SHA256Digest {
         SHA256Hasher.digest(of: Array(text.utf8))

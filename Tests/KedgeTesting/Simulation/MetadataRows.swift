@@ -61,6 +61,7 @@ struct MetadataRows: Sendable {
         var byteCount: Int64
         var generation: Int64
         var verifiedAt: Timestamp?
+        var storedAt: Timestamp?
         var damagedAt: Timestamp?
         var dueAt: Timestamp
         var checkedByteCount: Int64 = 0

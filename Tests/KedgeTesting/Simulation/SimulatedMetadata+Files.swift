@@ -41,6 +41,62 @@ extension SimulatedMetadata {
         }
     }
 
+    package func completeFinalize(
+        of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
+        at now: Timestamp
+    ) async throws -> FileRecord? {
+        try write { rows in
+            let session = try rows.session(id, in: .open, .completed)
+            if session.record.state == .completed {
+                guard session.record.finalDigest == digest else { return nil }
+                return session.record.fileID.flatMap { rows.file($0) }
+            }
+            guard session.record.canBecome(stored, digest), session.claimedEnd == 0,
+                let source = rows.files(like: stored).first(where: { $0.digest == digest }),
+                let digests = rows.files[source.id]?.digests,
+                stored.isWhole(chunkCount: digests.count, byteCount: source.byteCount)
+            else { return nil }
+            guard rows.files[fileID] == nil else {
+                throw MetadataError.failed("file \(fileID) is there already")
+            }
+            var completed = session
+            for (index, digest) in digests.enumerated() {
+                let range = session.record.layout.range(ofChunk: index)
+                completed.chunks[index] = CommittedChunk(
+                    index: index, byteCount: range?.byteCount ?? 0, digest: digest)
+            }
+            completed.giveUpBytes()
+            completed.record.state = .completed
+            completed.record.fileID = fileID
+            completed.record.finalDigest = digest
+            rows.sessions[id] = completed
+            rows.files[fileID] = MetadataRows.File(
+                record: FileRecord(
+                    id: fileID, owner: stored.owner, sessionID: id,
+                    fileName: session.record.fileName, mimeType: session.record.mimeType,
+                    byteCount: stored.byteCount, digest: digest, chunkSize: stored.chunkSize,
+                    createdAt: now, path: session.record.path),
+                digests: digests)
+            rows.makeGarbage(ofBytesOf: session)
+            return rows.file(fileID)
+        }
+    }
+
+    package func storedFiles(
+        like shape: StoredFileShape, limit: Int
+    ) async throws -> [StoredFile] {
+        try read { rows in
+            let files = rows.files(like: shape).compactMap { file in
+                rows.files[file.id]?.digests.first.map {
+                    StoredFile(
+                        remoteFileId: file.id, fileHashSha256: file.digest, firstChunkSha256: $0)
+                }
+            }
+            return StoredFile.distinct(
+                Array(files.prefix(StoredFileShape.maxComparedFileCount)), limit: limit)
+        }
+    }
+
     package func finalizingSessions() async throws -> [SessionRecord] {
         try read { rows in
             rows.sessionsInOrder.map(\.record).filter { $0.state == .finalizing }
@@ -150,6 +206,19 @@ extension MetadataRows {
         record.location = blobs[record.digest]?.location
         record.damagedAt = scrubs[record.digest]?.damagedAt
         return record
+    }
+
+    /// Files whose bytes a session of this shape may use, newest first.
+    fileprivate func files(like shape: StoredFileShape) -> [FileRecord] {
+        files.keys.compactMap { file($0) }
+            .filter { file in
+                guard let scrub = scrubs[file.digest], scrub.damagedAt == nil else { return false }
+                let times = [scrub.verifiedAt, scrub.storedAt].compactMap { $0 }
+                return file.owner == shape.owner && file.byteCount == shape.byteCount
+                    && file.chunkSize == shape.chunkSize && file.deletedAt == nil
+                    && times.contains { $0 >= shape.verifiedSince }
+            }
+            .sorted { ($0.createdAt, $0.id.text) > ($1.createdAt, $1.id.text) }
     }
 
     fileprivate mutating func dropBlob(unlessNeeded digest: SHA256Digest) {

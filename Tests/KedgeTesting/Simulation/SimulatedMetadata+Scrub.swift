@@ -207,7 +207,8 @@ extension MetadataRows {
     mutating func beginScrub(of digest: SHA256Digest, byteCount: Int64, at now: Timestamp) {
         let generation = max(
             (scrubs[digest]?.generation ?? 0) + 1, now.millisecondsSinceEpoch)
-        scrubs[digest] = Scrub(byteCount: byteCount, generation: generation, dueAt: now)
+        scrubs[digest] = Scrub(
+            byteCount: byteCount, generation: generation, storedAt: now, dueAt: now)
     }
 
     mutating func dropScrub(of digest: SHA256Digest) {
