@@ -10,28 +10,11 @@ struct SettingsTests {
 
     init() throws { fixture = try CommandEnvironment() }
 
-    private var settings: String { fixture.path(".config/kedge") }
-
-    private func write(_ text: String, permissions: Int = 0o600) throws {
-        try FileManager.default.createDirectory(
-            atPath: settings, withIntermediateDirectories: true)
-        let path = "\(settings)/config.yaml"
-        try Data(text.utf8).write(to: URL(fileURLWithPath: path))
-        try FileManager.default.setAttributes(
-            [.posixPermissions: permissions], ofItemAtPath: path)
-    }
-
-    private func shell(_ line: String) async throws -> Finished {
-        let process = try fixture.start(
-            program: "/bin/sh", ["-c", line], environment: ["K": try Command.path()])
-        return try await fixture.finish(process)
-    }
-
     @Test func `a server that was saved is used by its name, and by default`() async throws {
         let server = try await fixture.serve()
-        let saved = try await shell("echo secret | $K login work \(server.url)")
+        let saved = try await fixture.shell("echo secret | $K login work \(server.url)")
         #expect(saved.termination == .exited(0), "\(saved.errors)")
-        let file = "\(settings)/servers.yaml"
+        let file = "\(fixture.settings)/servers.yaml"
         let attributes = try FileManager.default.attributesOfItem(atPath: file)
         #expect(attributes[.posixPermissions] as? Int == 0o600)
         let source = try fixture.sample(mebibytes: 1)
@@ -54,9 +37,9 @@ struct SettingsTests {
         // Bound, but nothing listens.
         let (socket, port) = try LoopbackSocket.bound()
         defer { close(socket) }
-        let saved = try await shell("$K login work http://127.0.0.1:\(port) </dev/null")
+        let saved = try await fixture.shell("$K login work http://127.0.0.1:\(port) </dev/null")
         #expect(saved.termination == .exited(ExitStatus.network))
-        #expect(fixture.names(in: settings) == [])
+        #expect(fixture.names(in: fixture.settings) == [])
     }
 
     @Test(arguments: [
@@ -70,7 +53,7 @@ struct SettingsTests {
     func `a mistake in the settings is named with its line`(
         text: String, permissions: Int, message: String
     ) async throws {
-        try write(text, permissions: permissions)
+        try fixture.write(text, permissions: permissions)
         let finished = try await fixture.run(["transfers", "list"])
         #expect(finished.termination == .exited(ExitStatus.usage))
         #expect(finished.errors.contains(message))
@@ -79,7 +62,7 @@ struct SettingsTests {
     @Test func `tokens come from a file or a command, and go only to their server`() async throws {
         let server = try await fixture.serve()
         let log = fixture.path("asked")
-        try write(
+        try fixture.write(
             """
             servers:
               own:
@@ -130,7 +113,7 @@ struct SettingsTests {
         let source = try fixture.sample(mebibytes: 1)
         let id = try await fixture.upload(source, to: server.url)
         let copy = fixture.path("copy")
-        let finished = try await shell(
+        let finished = try await fixture.shell(
             "umask \(mask); $K download \(id) -o '\(copy)' --server \(server.url)")
         #expect(finished.termination == .exited(0), "\(finished.errors)")
         let attributes = try FileManager.default.attributesOfItem(atPath: copy)

@@ -2,7 +2,11 @@
 
 ENVIRONMENT = [
     ("KEDGE_SERVER", "client", "URL of the server, or @NAME of the settings, unless `--server` is given."),
-    ("KEDGE_TOKEN", "client", "Token for that server, unless `--token` is given."),
+    (
+        "KEDGE_TOKEN",
+        "client",
+        "Token for that server, unless `--token` is given or the settings have a token for the server.",
+    ),
     (
         "SSL_CERT_FILE",
         "client",

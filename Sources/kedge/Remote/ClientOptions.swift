@@ -14,7 +14,7 @@ struct ClientOptions: ParsableArguments {
     var server: String?
     @Option(
         help: ArgumentHelp(
-            "Token for the server (better: set KEDGE_TOKEN).", valueName: "token"))
+            "Token for the server (better: `kedge login`, or KEDGE_TOKEN).", valueName: "token"))
     var token: String?
     @Option(
         help: ArgumentHelp(
@@ -117,9 +117,7 @@ struct ClientOptions: ParsableArguments {
         _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
-        if let server {
-            configuration.token = try token ?? environment["KEDGE_TOKEN"] ?? server.credential()
-        }
+        if let server { configuration.token = try credential(for: server) }
         configuration.otherTokens = try settings.tokens(besides: server?.url)
         configuration.caFile = caFile ?? server?.caFile
         configuration.clientCertificate = server?.certificate
@@ -135,6 +133,15 @@ struct ClientOptions: ParsableArguments {
             _ = try await reporting { try await client.removeRecords(olderThan: age) }
         }
         return client
+    }
+
+    /// Returns the token for a server; nil for none.
+    ///
+    /// The server's own token is more specific than the variable, which counts for every server
+    /// that a command uses.
+    private func credential(for server: NamedServer) throws -> String? {
+        if let token { return token }
+        return try server.credential() ?? environment["KEDGE_TOKEN"]
     }
 
     /// Silent unless requested: the snapshots report everything important to the user.
