@@ -38,7 +38,10 @@ public final class TransferClient: Sendable {
     public convenience init(
         configuration: ClientConfiguration, transport: (any HTTPTransport)? = nil
     ) async throws {
-        if transport == nil, let path = configuration.caFile ?? CurlTransport.environmentCAFile,
+        let home = URLText.origin(of: configuration.serverURL)
+        let own = home.flatMap { CurlTransport.byOrigin(configuration.originSettings)[$0] }
+        let caFile = own?.caFile ?? configuration.caFile ?? CurlTransport.environmentCAFile
+        if transport == nil, let path = caFile,
             !FileManager.default.isReadableFile(atPath: path)
         {
             throw TransferError(
@@ -57,7 +60,8 @@ public final class TransferClient: Sendable {
                 maxConnectionsPerHost: max(20, connections),
                 bandwidth: bandwidth, proxy: configuration.proxy,
                 clientCertificate: configuration.clientCertificate,
-                serverURL: configuration.serverURL, caFile: configuration.caFile)
+                serverURL: configuration.serverURL, caFile: configuration.caFile,
+                originSettings: configuration.originSettings)
         if configuration.logger.logLevel <= .debug {
             used = LoggingTransport(inner: used, logger: configuration.logger)
         }

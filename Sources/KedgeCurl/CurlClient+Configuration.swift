@@ -28,8 +28,8 @@ extension CurlClient {
         package var usesEnvironmentProxy: Bool = true
         /// Proxy for all requests, in place of the environment's; `no_proxy` still applies. `nil`.
         package var proxy: String?
-        /// The certificate to present, and the only origin to which it is presented; `nil`.
-        package var clientCertificate: (certificate: ClientCertificate, origin: String)?
+        /// Settings of single origins, by ``URLText/origin(of:)``; they take precedence. Empty.
+        package var origins: [String: OriginSettings] = [:]
         /// Returns the limits of all exchanges together; called often. `nil` for none.
         package var bandwidth: (@Sendable () -> BandwidthRates)?
 

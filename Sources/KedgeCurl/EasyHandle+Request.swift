@@ -17,8 +17,12 @@ extension EasyHandle {
         for request: TransportRequest, configuration: CurlClient.Configuration
     ) throws(Refusal) -> EasyHandle {
         var easy = try EasyHandle()
-        try easy.setConnection(configuration)
-        try easy.setCertificate(configuration, for: request.url)
+        // Other servers never see the certificate of one: it names its owner.
+        let own =
+            configuration.origins.isEmpty
+            ? nil : URLText.origin(of: request.url).flatMap { configuration.origins[$0] }
+        try easy.setConnection(configuration, own)
+        try easy.setCertificate(own?.clientCertificate)
         try easy.set(CURLOPT_URL, to: request.url)
         // Object keys may contain `..`, and a signature covers the path as written.
         try easy.set(CURLOPT_PATH_AS_IS, to: true)
@@ -28,7 +32,10 @@ extension EasyHandle {
         return easy
     }
 
-    private func setConnection(_ configuration: CurlClient.Configuration) throws(Refusal) {
+    /// - Parameter own: Settings of the request's origin.
+    private func setConnection(
+        _ configuration: CurlClient.Configuration, _ own: OriginSettings?
+    ) throws(Refusal) {
         // Signals are process-wide; libcurl must not use them for timeouts on a thread.
         try set(CURLOPT_NOSIGNAL, to: true)
         // Otherwise removing a handle joins its resolver thread, and all transfers wait for DNS.
@@ -41,22 +48,17 @@ extension EasyHandle {
         try set(CURLOPT_TCP_NODELAY, to: true)
         try set(CURLOPT_BUFFERSIZE, to: Self.receiveBufferByteCount)
         try set(CURLOPT_CONNECTTIMEOUT_MS, to: configuration.connectTimeout.wholeMilliseconds)
-        if let caFile = configuration.caFile {
+        if let caFile = own?.caFile ?? configuration.caFile {
             try set(CURLOPT_CAINFO, to: caFile)
             // Otherwise the system's directory of authorities is trusted as well.
             try set(CURLOPT_CAPATH, to: nil)
         }
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
-        if let proxy = configuration.proxy { try set(CURLOPT_PROXY, to: proxy) }
+        if let proxy = own?.proxy ?? configuration.proxy { try set(CURLOPT_PROXY, to: proxy) }
     }
 
-    /// Other servers never see the certificate: it names its owner.
-    private func setCertificate(
-        _ configuration: CurlClient.Configuration, for url: String
-    ) throws(Refusal) {
-        guard let (certificate, origin) = configuration.clientCertificate,
-            URLText.origin(of: url) == origin
-        else { return }
+    private func setCertificate(_ certificate: ClientCertificate?) throws(Refusal) {
+        guard let certificate else { return }
         try set(CURLOPT_SSLCERT, to: certificate.certificateFile)
         try set(CURLOPT_SSLKEY, to: certificate.keyFile ?? certificate.certificateFile)
     }

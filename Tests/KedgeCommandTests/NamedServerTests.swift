@@ -33,4 +33,62 @@ struct NamedServerTests {
             ["files", "list"] + arguments, environment: ["KEDGE_TOKEN": "variable"])
         #expect(Set(server.credentials) == [credentials])
     }
+
+    @Test(arguments: [true, false])
+    func `a server's certificate authorities count for its own origin alone`(
+        isOwn: Bool
+    ) async throws {
+        let sample = try fixture.sample(mebibytes: 1)
+        let certificates = try await Certificates.make(in: fixture)
+        let server = try await PythonServer.start(
+            fixture.directory, certificate: [certificates.path(.none), certificates.key],
+            in: fixture)
+        let closed = try ScriptedServer.closedPort()
+        try fixture.write(
+            """
+            server: work
+            servers:
+              work:
+                url: https://127.0.0.1:\(isOwn ? server.port : closed)
+                caFile: \(certificates.authority)
+            """)
+        let copy = fixture.path("copy.bin")
+        let finished = try await fixture.run([
+            "download", "https://127.0.0.1:\(server.port)/source.bin", "-o", copy, "--json",
+        ])
+        if isOwn {
+            #expect(finished.termination == .exited(0), "\(finished.errors)")
+            #expect(try SampleFile.digest(of: copy) == sample.digest)
+        } else {
+            #expect(finished.termination == .exited(ExitStatus.network))
+            #expect(try finished.result.errorCode == "CERTIFICATE_REJECTED")
+        }
+    }
+
+    @Test func `a server's proxy counts for its own origin alone`() async throws {
+        let sample = try fixture.sample(mebibytes: 1)
+        let (server, other) = (
+            try await PythonServer.start(fixture.directory, in: fixture),
+            try await PythonServer.start(fixture.directory, in: fixture)
+        )
+        let closed = try ScriptedServer.closedPort()
+        try fixture.write(
+            """
+            server: work
+            servers:
+              work:
+                url: http://127.0.0.1:\(server.port)
+                proxy: http://127.0.0.1:\(closed)
+            """)
+        func download(from server: PythonServer) async throws -> Finished {
+            try await fixture.run([
+                "download", "http://127.0.0.1:\(server.port)/source.bin", "-o",
+                fixture.path("\(server.port).bin"), "--max-wait", "0", "--json",
+            ])
+        }
+        #expect(try await download(from: server).termination == .exited(ExitStatus.network))
+        let finished = try await download(from: other)
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        #expect(try SampleFile.digest(of: fixture.path("\(other.port).bin")) == sample.digest)
+    }
 }

@@ -42,6 +42,10 @@ public struct ClientConfiguration: Sendable {
     /// Tokens for other servers than ``serverURL`` by their base URLs, for transfers that began
     /// there.
     public var otherTokens: [String: String] = [:]
+    /// Settings of the connections to single servers, by their URLs. Each applies to one origin
+    /// only, and takes precedence over ``caFile`` and ``proxy``. Ignored by a client that is given
+    /// a transport.
+    public var originSettings: [String: OriginSettings] = [:]
     /// Certificate to present to the server, and to no other. Ignored by a client that is given a
     /// transport.
     public var clientCertificate: ClientCertificate?

@@ -19,12 +19,13 @@ public struct CurlTransport: HTTPTransport {
     ///   - serverURL: The only server that sees the certificate.
     ///   - caFile: PEM file of the certificate authorities to trust instead of the system's. Nil
     ///     uses the file named by the environment's `SSL_CERT_FILE`, or else the system's.
+    ///   - originSettings: Settings of single servers by their URLs, which take precedence.
     public init(
         userAgent: String = "kedge", stallTimeout: Duration = .seconds(30),
         connectTimeout: Duration = .seconds(10), maxConnectionsPerHost: Int = 20,
         bandwidth: (@Sendable () -> BandwidthRates)? = nil, proxy: String? = nil,
         clientCertificate: ClientCertificate? = nil, serverURL: String? = nil,
-        caFile: String? = nil
+        caFile: String? = nil, originSettings: [String: OriginSettings] = [:]
     ) {
         var configuration = CurlClient.Configuration()
         configuration.userAgent = userAgent
@@ -34,10 +35,23 @@ public struct CurlTransport: HTTPTransport {
         configuration.caFile = caFile ?? Self.environmentCAFile
         configuration.bandwidth = bandwidth
         configuration.proxy = proxy
+        configuration.origins = Self.byOrigin(originSettings)
         if let clientCertificate, let origin = serverURL.flatMap(URLText.origin) {
-            configuration.clientCertificate = (clientCertificate, origin)
+            configuration.origins[origin, default: OriginSettings()].clientCertificate =
+                clientCertificate
         }
         self.client = CurlClient(configuration: configuration)
+    }
+
+    /// Returns settings of servers by the origins of the URLs. Of several URLs with one origin, the
+    /// first in the order of text counts.
+    static func byOrigin(_ settings: [String: OriginSettings]) -> [String: OriginSettings] {
+        var origins: [String: OriginSettings] = [:]
+        for (url, own) in settings.sorted(by: { $0.key < $1.key }) {
+            guard let origin = URLText.origin(of: url), origins[origin] == nil else { continue }
+            origins[origin] = own
+        }
+        return origins
     }
 
     /// The file that the environment names; nil for an empty name.

@@ -119,9 +119,14 @@ struct ClientOptions: ParsableArguments {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
         if let server { configuration.token = try credential(for: server) }
         configuration.otherTokens = try settings.tokens(besides: server?.url)
-        configuration.caFile = caFile ?? server?.caFile
-        configuration.clientCertificate = server?.certificate
-        configuration.proxy = server?.proxy
+        configuration.caFile = caFile
+        configuration.originSettings = settings.originSettings(choosing: server)
+        if caFile != nil {
+            // The flag counts for every server.
+            for origin in configuration.originSettings.keys {
+                configuration.originSettings[origin]?.caFile = nil
+            }
+        }
         configuration.connections = settings.connections
         configuration.bandwidth = BandwidthLimit(settings.bandwidth)
         configuration.stateDirectory = stateDirectory

@@ -70,6 +70,27 @@ struct ClientSettings {
         return tokens
     }
 
+    /// Returns the settings of connections by the origins of the servers. At the origin of the
+    /// chosen server, those of the others do not count.
+    func originSettings(choosing chosen: NamedServer?) -> [String: OriginSettings] {
+        var origins: [String: OriginSettings] = [:]
+        // A URL that is no server of the settings gets the settings of its origin.
+        let isNamed = chosen?.name != nil
+        let home = chosen.flatMap { isNamed ? URLText.origin(of: $0.url) : nil }
+        if let home { origins[home] = chosen?.originSettings }
+        for (_, server) in servers.sorted(by: { $0.key < $1.key }) {
+            guard let origin = URLText.origin(of: server.url), origin != home else { continue }
+            let own = server.originSettings
+            if origins[origin] == nil {
+                origins[origin] = own
+            } else if origins[origin]?.clientCertificate != own.clientCertificate {
+                // It is not known which of them the request is for.
+                origins[origin]?.clientCertificate = nil
+            }
+        }
+        return origins
+    }
+
     private static func base(_ url: String) -> String {
         url.hasSuffix("/") ? String(url.dropLast()) : url
     }
@@ -124,7 +145,7 @@ struct ClientSettings {
     private mutating func readServers(_ node: Node, _ path: String) throws -> Bool {
         var hasToken = false
         for (name, value, _) in try Self.members(of: node, in: path, known: nil) {
-            var server = NamedServer(url: "")
+            var server = NamedServer(name: name, url: "")
             let members = try Self.members(of: value, in: path, known: Self.serverNames)
             for (member, value, place) in members {
                 let text = try Self.text(value, place, member)

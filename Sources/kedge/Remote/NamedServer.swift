@@ -4,6 +4,8 @@ internal import KedgeModel
 
 /// A server of the settings, or one that is only a URL.
 struct NamedServer: Sendable {
+    /// Name in the settings; nil for a URL that is not in them.
+    var name: String?
     var url: String
     var token: String?
     /// File whose first line is the token.
@@ -15,8 +17,13 @@ struct NamedServer: Sendable {
     var clientKey: String?
     var proxy: String?
 
-    var certificate: ClientCertificate? {
-        clientCertificate.map { ClientCertificate(certificateFile: $0, keyFile: clientKey) }
+    /// Settings of the connections to the server's origin.
+    var originSettings: OriginSettings {
+        OriginSettings(
+            caFile: caFile, proxy: proxy,
+            clientCertificate: clientCertificate.map {
+                ClientCertificate(certificateFile: $0, keyFile: clientKey)
+            })
     }
 
     /// Returns the token, from wherever the settings say; nil for none.
