@@ -34,6 +34,36 @@ struct NamedServerTests {
         #expect(Set(server.credentials) == [credentials])
     }
 
+    @Test func `a URL of two accounts is refused with their names, and a name chooses`()
+        async throws
+    {
+        let server = try TokenServer()
+        try fixture.write(
+            """
+            servers:
+              home:
+                url: \(server.url)
+                token: one
+              work:
+                url: \(server.url)/
+                token: two
+            """)
+        let refused = try await fixture.run(["files", "list", "--server", server.url])
+        #expect(refused.termination == .exited(ExitStatus.usage))
+        #expect(refused.errors.contains("@home and @work"))
+        #expect(server.credentials == [])
+        // Records need no account.
+        let records = try await fixture.run(["transfers", "list", "--server", server.url])
+        #expect(records.termination == .exited(0), "\(records.errors)")
+        for (arguments, token) in [
+            (["--server", "@home"], "one"), (["--server", "@work"], "two"),
+            (["--server", server.url, "--token", "three"], "three"),
+        ] {
+            try await fixture.run(["files", "list"] + arguments)
+            #expect(server.credentials.last == "Bearer \(token)")
+        }
+    }
+
     @Test(arguments: [true, false])
     func `a server's certificate authorities count for its own origin alone`(
         isOwn: Bool

@@ -60,10 +60,15 @@ struct ClientOptions: ParsableArguments {
     var isLoggingToTerminal: Bool { verbose > 0 && logFile == nil }
 
     /// Reads the settings, and looks up the server that a flag, variable or the settings name.
-    private func named() throws -> (settings: ClientSettings, server: NamedServer?) {
+    ///
+    /// - Parameter isOffline: Whether no credentials are needed.
+    private func named(
+        isOffline: Bool = false
+    ) throws -> (settings: ClientSettings, server: NamedServer?) {
         let settings = try ClientSettings.load(environment: environment)
         let name = server ?? environment["KEDGE_SERVER"] ?? settings.defaultServer.map { "@\($0)" }
-        return (settings, try name.map { try settings.server($0) })
+        let needsAccount = !isOffline && token == nil
+        return (settings, try name.map { try settings.server($0, needsAccount: needsAccount) })
     }
 
     /// Creates a client of the server named by flag or variable. Without a server, it has no token
@@ -76,7 +81,7 @@ struct ClientOptions: ParsableArguments {
         needsServer: Bool = true, isOffline: Bool = false,
         _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
-        let (settings, server) = try named()
+        let (settings, server) = try named(isOffline: isOffline)
         guard !isOffline else { return try await makeClient(of: nil, settings, adjust) }
         guard needsServer, server == nil else {
             return try await makeClient(of: server, settings, adjust)
@@ -107,8 +112,9 @@ struct ClientOptions: ParsableArguments {
         let isForeign = snapshot.direction == .download && snapshot.remoteFileID == nil
         guard !isForeign || snapshot.serverURL != Self.localServer else { return client }
         try await reporting { try await client.close() }
-        let settings = try named().settings
-        return try await makeClient(of: settings.server(snapshot.serverURL), settings, adjust)
+        let settings = try named(isOffline: true).settings
+        let own = try settings.server(snapshot.serverURL, needsAccount: token == nil)
+        return try await makeClient(of: own, settings, adjust)
     }
 
     /// - Parameter server: Nil for the placeholder without a token.
@@ -118,7 +124,7 @@ struct ClientOptions: ParsableArguments {
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
         if let server { configuration.token = try credential(for: server) }
-        configuration.otherTokens = try settings.tokens(besides: server?.url)
+        configuration.otherTokens = settings.tokens(besides: server?.url)
         configuration.caFile = caFile
         configuration.originSettings = settings.originSettings(choosing: server)
         if caFile != nil {

@@ -42,11 +42,20 @@ struct ClientSettings {
 
     /// Returns the server of a URL or of `@NAME`. A URL of the settings has the credentials there.
     ///
-    /// - Throws: ``CommandFailure`` for an unknown name.
-    func server(_ text: String) throws -> NamedServer {
+    /// - Parameter needsAccount: Whether the URL must belong to one account of the settings at
+    ///   most. Otherwise the first by name counts.
+    /// - Throws: ``CommandFailure`` for an unknown name, and for a URL of several accounts.
+    func server(_ text: String, needsAccount: Bool) throws -> NamedServer {
         guard text.hasPrefix("@") else {
-            let known = servers.values.first { Self.base($0.url) == Self.base(text) }
-            var server = known ?? NamedServer(url: text)
+            let known = servers.sorted { $0.key < $1.key }.map { $0.value }
+                .filter { Self.base($0.url) == Self.base(text) }
+            guard !needsAccount || Set(known.map(\.account)).count < 2 else {
+                let names = known.compactMap(\.name).map { "@\($0)" }.joined(separator: " and ")
+                throw Self.failure(
+                    "\(text) is the URL of \(names), which have different credentials. Use --server"
+                        + " with one of these names.")
+            }
+            var server = known.first ?? NamedServer(url: text)
             server.url = text
             return server
         }
@@ -59,13 +68,17 @@ struct ClientSettings {
         return server
     }
 
-    /// Returns the tokens of all servers but one by their URLs. Commands are not run for them.
-    func tokens(besides url: String?) throws -> [String: String] {
+    /// Returns the tokens of all servers but one by their URLs. Commands are not run for them. A
+    /// URL of several accounts has no token: it is not known which of them began a transfer.
+    func tokens(besides url: String?) -> [String: String] {
         var tokens: [String: String] = [:]
-        for server in servers.values
-        where server.tokenCommand == nil && Self.base(server.url) != url.map(Self.base) {
+        let byBase = Dictionary(grouping: servers.values, by: { Self.base($0.url) })
+        for (base, servers) in byBase where base != url.map(Self.base) {
+            guard let server = servers.first, server.tokenCommand == nil,
+                Set(servers.map(\.account)).count == 1
+            else { continue }
             // Only for transfers that began there: an unreadable file shows when it is needed.
-            tokens[Self.base(server.url)] = try? server.credential()
+            tokens[base] = try? server.credential()
         }
         return tokens
     }

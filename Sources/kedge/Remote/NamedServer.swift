@@ -17,6 +17,9 @@ struct NamedServer: Sendable {
     var clientKey: String?
     var proxy: String?
 
+    /// Everything that says who the user is at the server.
+    var account: [String?] { [token, tokenFile, tokenCommand, clientCertificate, clientKey] }
+
     /// Settings of the connections to the server's origin.
     var originSettings: OriginSettings {
         OriginSettings(
