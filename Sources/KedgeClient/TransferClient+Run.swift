@@ -228,10 +228,10 @@ extension TransferClient {
     func api(of server: String) -> ServerAPI {
         if server == serverURL { return api }
         // For other protocols, the record keeps the URL as given, with or without a trailing slash.
-        let isOurs = URLText.normalizedBase(server) == serverURL
+        let base = URLText.normalizedBase(server)
         return ServerAPI(
             baseURL: server,
-            token: isOurs ? configuration.token : configuration.otherTokens[server],
+            token: base == serverURL ? configuration.token : base.flatMap { otherTokens[$0] },
             transport: api.exchange.transport)
     }
 

@@ -23,6 +23,8 @@ internal import Logging
 public final class TransferClient: Sendable {
     package let configuration: ClientConfiguration
     let serverURL: String
+    /// Tokens of ``ClientConfiguration/otherTokens`` by URLs in the form of ``serverURL``.
+    let otherTokens: [String: String]
     let environment: ClientEnvironment
     package let store: TransferStore
     let api: ServerAPI
@@ -82,6 +84,7 @@ public final class TransferClient: Sendable {
         }
         self.configuration = configuration
         self.serverURL = serverURL
+        self.otherTokens = Self.byBase(configuration.otherTokens)
         self.environment = environment
         self.pool = environment.makePool(4)
         self.api = ServerAPI(
@@ -205,6 +208,16 @@ public final class TransferClient: Sendable {
         default: break
         }
         return status.id
+    }
+
+    /// Of several spellings of one URL, the first in the order of text counts.
+    private static func byBase(_ tokens: [String: String]) -> [String: String] {
+        var byBase: [String: String] = [:]
+        for (url, token) in tokens.sorted(by: { $0.key < $1.key }) {
+            guard let base = URLText.normalizedBase(url), byBase[base] == nil else { continue }
+            byBase[base] = token
+        }
+        return byBase
     }
 
     private static func hint(for url: String) -> String {

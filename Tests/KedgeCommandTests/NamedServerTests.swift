@@ -64,6 +64,32 @@ struct NamedServerTests {
         }
     }
 
+    @Test(arguments: [("/files/", "/files"), ("/files", "/files/"), ("/files/", "/files//")])
+    func `a transfer gets its server's token, however the slash at the end is written`(
+        recorded: String, saved: String
+    ) async throws {
+        let server = try TokenServer()
+        let sample = try fixture.sample(mebibytes: 1)
+        let waiting = try await fixture.run([
+            "upload", sample.path, "--protocol", "tus", "--server", server.url + recorded,
+            "--max-wait", "0",
+        ])
+        #expect(waiting.termination == .exited(ExitStatus.network), "\(waiting.errors)")
+        #expect(Set(server.credentials) == [""])
+        try fixture.write(
+            """
+            server: other
+            servers:
+              other:
+                url: http://127.0.0.1:1
+              own:
+                url: \(server.url)\(saved)
+                token: own
+            """)
+        try await fixture.run(["transfers", "resume", "--all", "--max-wait", "0"])
+        #expect(server.credentials.last == "Bearer own")
+    }
+
     @Test(arguments: [true, false])
     func `a server's certificate authorities count for its own origin alone`(
         isOwn: Bool

@@ -104,9 +104,7 @@ struct ClientSettings {
         return origins
     }
 
-    private static func base(_ url: String) -> String {
-        url.hasSuffix("/") ? String(url.dropLast()) : url
-    }
+    private static func base(_ url: String) -> String { URLText.normalizedBase(url) ?? url }
 
     private static func failure(_ message: String) -> CommandFailure {
         CommandFailure("kedge: \(message)", exitStatus: ExitStatus.usage)
