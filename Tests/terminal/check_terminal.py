@@ -11,6 +11,7 @@ import pathlib
 import re
 import sys
 import tempfile
+import termios
 
 from pseudo_terminal import SlowLink, Terminal, service
 
@@ -150,6 +151,26 @@ def check_colour(trial):
         expect(found == has_colour, f"colour {options} {variables}: {found}")
 
 
+def shows_input(terminal):
+    return termios.tcgetattr(terminal.descriptor)[3] & termios.ECHO != 0
+
+
+def check_token_prompt(trial):
+    """The prompt for a token does not show it, and leaves a terminal that shows input."""
+    for keys, status in [("secret\x03", 130), ("secret\n", 0)]:
+        subject = f"the prompt for a token that ends with {status}"
+        environment = {"PATH": os.environ["PATH"], "TERM": "xterm-256color", "HOME": trial.directory}
+        command = [trial.kedge, "login", "work", f"http://127.0.0.1:{trial.port}"]
+        terminal = Terminal(command, 80, environment)
+        expect(shows_input(terminal), f"{subject}: the terminal shows input before")
+        expect(terminal.shows("Token (empty for none):", within=20), f"{subject}: shown")
+        expect(not shows_input(terminal), f"{subject}: the terminal hides input")
+        terminal.type(keys)
+        expect(terminal.end() == status, f"{subject}: {terminal.lines}")
+        expect(shows_input(terminal), f"{subject}: the terminal shows input after")
+        expect("secret" not in "\n".join(terminal.lines), f"{subject}: no token")
+
+
 def main():
     kedge = os.path.realpath(sys.argv[1])
     with tempfile.TemporaryDirectory() as directory, service(kedge, directory) as port:
@@ -161,6 +182,7 @@ def main():
         check_interrupted_many(trial)
         check_resizing(trial)
         check_colour(trial)
+        check_token_prompt(trial)
     if failures:
         sys.exit(f"terminal: {len(failures)} wrong")
     print("terminal: bars are right at 40, 80 and 200 columns")

@@ -54,9 +54,16 @@ struct Login: AsyncParsableCommand {
         server.tokenCommand = tokenCommand
         server.tokenFile = tokenFile.map { URL(fileURLWithPath: $0).path }
         server.caFile = caFile.map { URL(fileURLWithPath: $0).path }
-        if tokenCommand == nil, tokenFile == nil { server.token = Self.readToken() }
+        let input = HiddenInput()
+        if tokenCommand == nil, tokenFile == nil {
+            let line = input.readLine(asking: "Token (empty for none): ")
+            let token = line?.trimmingCharacters(in: .whitespaces) ?? ""
+            server.token = token.isEmpty ? nil : token
+        }
         try await check(server)
         try save(server)
+        // Until here, it ends the command on a signal.
+        withExtendedLifetime(input) {}
         StandardError.write("Saved. Use it with --server @\(name).\n")
     }
 
@@ -125,25 +132,5 @@ struct Login: AsyncParsableCommand {
                 "kedge: \(path) cannot be written: \(error.localizedDescription)",
                 exitStatus: ExitStatus.failure)
         }
-    }
-
-    /// Reads the token, without showing it on a terminal; nil for an empty line.
-    private static func readToken() -> String? {
-        let isTerminal = isatty(STDIN_FILENO) == 1
-        var before = termios()
-        if isTerminal {
-            StandardError.write("Token (empty for none): ")
-            unsafe tcgetattr(STDIN_FILENO, &before)
-            var silent = before
-            silent.c_lflag &= ~tcflag_t(ECHO)
-            unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent)
-        }
-        let line = readLine()
-        if isTerminal {
-            unsafe tcsetattr(STDIN_FILENO, TCSAFLUSH, &before)
-            StandardError.write("\n")
-        }
-        let token = line?.trimmingCharacters(in: .whitespaces) ?? ""
-        return token.isEmpty ? nil : token
     }
 }

@@ -71,7 +71,7 @@ struct ServerProcess {
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
         let services = ServiceGroup(configuration: group)
         // The group itself would handle only the first signal.
-        let interruption = Interruption {
+        let interruption = Interruption { _ in
             // Ends by itself; `run` below waits for its effect.
             Task { await services.triggerGracefulShutdown() }
         }

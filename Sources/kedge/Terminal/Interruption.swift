@@ -14,8 +14,8 @@ final class Interruption: @unchecked Sendable {
     /// Exit status for the first signal; nil without one.
     var exitStatus: Int32? { signal.withLock { $0.map { 128 + $0 } } }
 
-    /// - Parameter onFirst: Called once, on a dispatch queue.
-    init(onFirst: @escaping @Sendable () -> Void) {
+    /// - Parameter onFirst: Called once with the number of the signal, on a dispatch queue.
+    init(onFirst: @escaping @Sendable (Int32) -> Void) {
         for number in [SIGINT, SIGTERM, SIGHUP] {
             // nohup(1) lets a command outlive its terminal.
             var before = sigaction()
@@ -35,7 +35,7 @@ final class Interruption: @unchecked Sendable {
         }
     }
 
-    private func receive(_ number: Int32, _ onFirst: @Sendable () -> Void) {
+    private func receive(_ number: Int32, _ onFirst: @Sendable (Int32) -> Void) {
         let isFirst = signal.withLock { signal in
             defer { signal = signal ?? number }
             return signal == nil
@@ -43,6 +43,6 @@ final class Interruption: @unchecked Sendable {
         // A closing terminal may send SIGHUP twice.
         guard isFirst || number != SIGHUP else { return }
         guard isFirst else { endProcess(128 + number) }
-        onFirst()
+        onFirst(number)
     }
 }

@@ -84,7 +84,7 @@ struct StreamCommand: Sendable {
         _ progress: StreamProgress, _ transfer: @escaping @Sendable () async throws -> StreamResult
     ) async throws -> StreamResult {
         let work = Task { try await transfer() }
-        let interruption = Interruption { work.cancel() }
+        let interruption = Interruption { _ in work.cancel() }
         do {
             let result = try await reporting { try await work.value }
             progress.end(result.byteCount)

@@ -44,7 +44,7 @@ struct TransferRun {
         let work = Task { await runAll(names, begin, display) }
         let watcher = Task { await display.watch(client) }
         let limits = Task { await client.followBandwidthRequests() }
-        let interruption = Interruption {
+        let interruption = Interruption { _ in
             // Ends with the runs, which return once their progress is saved. Only then is `work`
             // canceled, which stops the transfers that have not begun: no run is interrupted early.
             Task {
