@@ -2,7 +2,6 @@ internal import ArgumentParser
 internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
-internal import Yams
 
 /// `kedge login`
 struct Login: AsyncParsableCommand {
@@ -61,7 +60,8 @@ struct Login: AsyncParsableCommand {
             server.token = token.isEmpty ? nil : token
         }
         try await check(server)
-        try save(server)
+        try await SavedServers(in: ClientSettings.directory(environment: environment))
+            .save(server, as: name, isDefault: `default`)
         // Until here, it ends the command on a signal.
         withExtendedLifetime(input) {}
         StandardError.write("Saved. Use it with --server @\(name).\n")
@@ -83,54 +83,6 @@ struct Login: AsyncParsableCommand {
                     "kedge: \(error) Nothing was saved; --force saves it anyway.",
                     exitStatus: error.code.facts.exitStatus)
             }
-        }
-    }
-
-    /// Replaces the file in one step, with the new server added.
-    private func save(_ server: NamedServer) throws {
-        let directory = ClientSettings.directory(environment: environment)
-        let path = "\(directory)/servers.yaml"
-        var root: [String: Any] = [:]
-        if FileManager.default.fileExists(atPath: path) {
-            // Saved servers must not be lost because the file cannot be read.
-            guard let text = try? String(contentsOfFile: path, encoding: .utf8),
-                let saved = try? Yams.load(yaml: text) as? [String: Any],
-                saved["servers"] == nil || saved["servers"] is [String: Any]
-            else {
-                throw CommandFailure(
-                    "kedge: \(path) cannot be read; correct it or move it away. Nothing was saved.",
-                    exitStatus: ExitStatus.usage)
-            }
-            root = saved
-        }
-        var servers = root["servers"] as? [String: Any] ?? [:]
-        let members = [
-            "url": server.url, "token": server.token, "tokenFile": server.tokenFile,
-            "tokenCommand": server.tokenCommand, "caFile": server.caFile,
-        ]
-        servers[name] = members.compactMapValues { $0 }
-        root["servers"] = servers
-        if `default` || root["server"] == nil { root["server"] = name }
-        let text = "# Written by kedge login.\n" + (try Yams.dump(object: root, sortKeys: true))
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700])
-            let temporary = "\(path).\(UInt32.random(in: 0 ... .max))"
-            // Private from the start: it has tokens.
-            let descriptor = unsafe open(
-                temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { throw CocoaError(.fileWriteUnknown) }
-            let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
-            try file.write(contentsOf: Data(text.utf8))
-            try file.synchronize()
-            guard unsafe rename(temporary, path) == 0 else {
-                throw CocoaError(.fileWriteUnknown)
-            }
-        } catch {
-            throw CommandFailure(
-                "kedge: \(path) cannot be written: \(error.localizedDescription)",
-                exitStatus: ExitStatus.failure)
         }
     }
 }
