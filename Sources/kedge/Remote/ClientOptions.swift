@@ -123,7 +123,7 @@ struct ClientOptions: ParsableArguments {
         _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
-        if let server { configuration.token = try credential(for: server) }
+        if let server { configuration.token = try await credential(for: server) }
         configuration.otherTokens = settings.tokens(besides: server?.url)
         configuration.caFile = caFile
         configuration.originSettings = settings.originSettings(choosing: server)
@@ -150,9 +150,9 @@ struct ClientOptions: ParsableArguments {
     ///
     /// The server's own token is more specific than the variable, which counts for every server
     /// that a command uses.
-    private func credential(for server: NamedServer) throws -> String? {
+    private func credential(for server: NamedServer) async throws -> String? {
         if let token { return token }
-        return try server.credential() ?? environment["KEDGE_TOKEN"]
+        return try await server.credential() ?? environment["KEDGE_TOKEN"]
     }
 
     /// Silent unless requested: the snapshots report everything important to the user.

@@ -78,7 +78,7 @@ struct ClientSettings {
                 Set(servers.map(\.account)).count == 1
             else { continue }
             // Only for transfers that began there: an unreadable file shows when it is needed.
-            tokens[base] = try? server.credential()
+            tokens[base] = try? server.savedCredential()
         }
         return tokens
     }

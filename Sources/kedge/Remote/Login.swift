@@ -70,7 +70,7 @@ struct Login: AsyncParsableCommand {
     /// Asks the server whether it is a Kedge and takes the token.
     private func check(_ server: NamedServer) async throws {
         var configuration = ClientConfiguration(serverURL: server.url)
-        configuration.token = try server.credential()
+        configuration.token = try await server.credential()
         configuration.caFile = server.caFile
         do {
             let client = try await TransferClient(configuration: configuration)

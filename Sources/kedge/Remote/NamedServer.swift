@@ -32,39 +32,23 @@ struct NamedServer: Sendable {
     /// Returns the token, from wherever the settings say; nil for none.
     ///
     /// - Throws: ``CommandFailure`` if the file cannot be read or the command fails.
-    func credential() throws -> String? {
-        if let token { return token }
-        if let tokenFile {
-            guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8) else {
-                throw CommandFailure(
-                    "kedge: the token file \(tokenFile) of \(url) cannot be read.",
-                    exitStatus: ExitStatus.usage)
-            }
-            return Self.firstLine(text)
-        }
-        return try tokenCommand.map { try output(of: $0) }
+    func credential() async throws -> String? {
+        if let saved = try savedCredential() { return saved }
+        guard let tokenCommand else { return nil }
+        return try await TokenCommand(line: tokenCommand, server: url).output()
     }
 
-    private func output(of command: String) throws -> String {
-        let process = Process()
-        let pipe = Pipe()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
-        process.arguments = ["-c", command]
-        process.standardOutput = pipe
-        // Standard input may be the data to upload.
-        process.standardInput = FileHandle.nullDevice
-        try process.run()
-        let bytes = pipe.fileHandleForReading.readDataToEndOfFile()
-        process.waitUntilExit()
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+    /// Returns the token of the settings or of the file; nil if a command has it, and for none.
+    ///
+    /// - Throws: ``CommandFailure`` if the file cannot be read.
+    func savedCredential() throws -> String? {
+        if let token { return token }
+        guard let tokenFile else { return nil }
+        guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8) else {
             throw CommandFailure(
-                "kedge: the tokenCommand of \(url) failed: \(command)",
+                "kedge: the token file \(tokenFile) of \(url) cannot be read.",
                 exitStatus: ExitStatus.usage)
         }
-        return Self.firstLine(String(decoding: bytes, as: UTF8.self))
-    }
-
-    private static func firstLine(_ text: String) -> String {
-        String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
+        return String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
     }
 }
