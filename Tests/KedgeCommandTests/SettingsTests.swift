@@ -59,6 +59,26 @@ struct SettingsTests {
         #expect(finished.errors.contains(message))
     }
 
+    // A privileged user may read everything, so permissions are no part of this.
+    @Test(arguments: [
+        ("config.yaml", "ln -s config.yaml config.yaml", "symbolic links"),
+        ("servers.yaml", "mkdir servers.yaml", "It is not a file"),
+        ("servers.yaml", "mkfifo servers.yaml", "It is not a file"),
+        ("config.yaml", "printf '\\377' > config.yaml", "It is not UTF-8"),
+        ("servers.yaml", "cd .. && rmdir kedge && echo > kedge", "Not a directory"),
+    ])
+    func `settings that cannot be read do not count as none`(
+        name: String, line: String, reason: String
+    ) async throws {
+        let made = try await fixture.shell(
+            "mkdir -p \"$HOME/.config/kedge\" && cd \"$HOME/.config/kedge\" && \(line)")
+        #expect(made.termination == .exited(0), "\(made.errors)")
+        let finished = try await fixture.run(["transfers", "list"])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.errors.contains("\(fixture.settings)/\(name) cannot be read: "))
+        #expect(finished.errors.contains(reason), "\(finished.errors)")
+    }
+
     @Test func `tokens come from a file or a command, and go only to their server`() async throws {
         let server = try await fixture.serve()
         let log = fixture.path("asked")

@@ -113,11 +113,10 @@ struct ClientSettings {
     // MARK: - Reading
 
     private mutating func read(_ path: String) throws {
-        var facts = stat()
-        guard unsafe stat(path, &facts) == 0 else { return }
+        guard let file = try SettingsFile.read(path) else { return }
         let node: Node?
         do {
-            node = try Yams.compose(yaml: try String(contentsOfFile: path, encoding: .utf8))
+            node = try Yams.compose(yaml: file.text)
         } catch {
             let line = "\(error)".split(whereSeparator: \.isNewline).joined(separator: " ")
             throw Self.failure("\(path) cannot be read as YAML: \(line)")
@@ -145,7 +144,7 @@ struct ClientSettings {
                 keepRecords = .seconds(min(seconds, 1_000_000_000))
             }
         }
-        guard !hasToken || facts.st_mode & 0o077 == 0 else {
+        guard !hasToken || !file.isPublic else {
             throw Self.failure(
                 "\(path) has a token and can be read by others; run: chmod 600"
                     + " \(ShellText.quoted(path))")

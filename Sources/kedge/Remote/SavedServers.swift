@@ -46,11 +46,15 @@ struct SavedServers {
 
     /// Returns the members of the saved file; none without one.
     private func members() throws -> [(Node, Node)] {
-        guard FileManager.default.fileExists(atPath: path) else { return [] }
-        // Saved servers must not be lost because the file cannot be read.
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8),
-            let node = try? Yams.compose(yaml: text), let members = Self.members(of: node)
-        else { throw unreadable }
+        guard let file = try SettingsFile.read(path) else { return [] }
+        let node: Node?
+        do {
+            node = try Yams.compose(yaml: file.text)
+        } catch {
+            // Saved servers must not be lost because of a mistake in the file.
+            throw unreadable
+        }
+        guard let members = Self.members(of: node) else { throw unreadable }
         return members
     }
 
@@ -138,7 +142,7 @@ struct SavedServers {
 
     private var unreadable: CommandFailure {
         CommandFailure(
-            "kedge: \(path) cannot be read; correct it or move it away. Nothing was saved.",
+            "kedge: \(path) has a mistake; correct it or move it away. Nothing was saved.",
             exitStatus: ExitStatus.usage)
     }
 
