@@ -101,7 +101,7 @@ struct SettingsTests {
         #expect(try String(contentsOfFile: log, encoding: .utf8) == "asked\n")
         let failed = try await fixture.run(["files", "list", "--server", "@other"])
         #expect(failed.termination == .exited(ExitStatus.usage))
-        #expect(failed.errors.contains("the tokenCommand of http://127.0.0.1:1 failed"))
+        #expect(failed.errors.contains("the tokenCommand of @other failed: exit exited"))
     }
 
     @Test func `the rate is limited, and the limit changes while the command runs`() async throws {

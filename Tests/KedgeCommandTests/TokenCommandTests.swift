@@ -46,6 +46,54 @@ struct TokenCommandTests {
         }
     }
 
+    @Test(arguments: [
+        ("pass show hush", "pass"), ("/no/such/pass hush", "pass"), ("false hush", "false"),
+        ("HUSH='a hush' false", "the shell"), ("(echo hush >&2) 2>&-; exit 3", "the shell"),
+        ("true hush", "true printed no token"), ("kill -9 $$; hush", "kill ended by signal 9"),
+    ])
+    func `a command that fails is named without its arguments`(
+        line: String, message: String
+    ) async throws {
+        let server = try TokenServer()
+        try fixture.write(
+            """
+            servers:
+              own:
+                url: \(server.url)
+                tokenCommand: "\(line)"
+            """)
+        let finished = try await fixture.run(["files", "list", "--server", "@own"])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        let own = finished.errors.split(separator: "\n").last { $0.hasPrefix("kedge: ") } ?? ""
+        #expect(own.contains("@own failed: \(message)"), "\(finished.errors)")
+        #expect(!own.contains("hush"))
+        #expect(server.credentials == [])
+    }
+
+    @Test(arguments: ["", "\n", "  \ntoken\n"])
+    func `an empty token is an error, not a request with none`(text: String) async throws {
+        let server = try TokenServer()
+        let file = fixture.path("token")
+        try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+        try fixture.write(
+            """
+            servers:
+              own:
+                url: \(server.url)
+                tokenFile: \(file)
+            """)
+        let finished = try await fixture.run(["files", "list", "--server", "@own"])
+        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.errors.contains("\(file) of @own has no token"), "\(finished.errors)")
+        let flag = try await fixture.run(["files", "list", "--server", "@own", "--token", ""])
+        #expect(flag.termination == .exited(ExitStatus.usage))
+        #expect(server.credentials == [])
+        // An empty variable counts as unset.
+        try await fixture.run(
+            ["files", "list", "--server", server.url + "/bare"], environment: ["KEDGE_TOKEN": ""])
+        #expect(server.credentials.last == "")
+    }
+
     @Test func `only the first line of a command's output is the token`() async throws {
         let server = try TokenServer()
         try fixture.write(

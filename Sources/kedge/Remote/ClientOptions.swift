@@ -151,8 +151,15 @@ struct ClientOptions: ParsableArguments {
     /// The server's own token is more specific than the variable, which counts for every server
     /// that a command uses.
     private func credential(for server: NamedServer) async throws -> String? {
-        if let token { return token }
-        return try await server.credential() ?? environment["KEDGE_TOKEN"]
+        if let token {
+            guard !token.isEmpty else {
+                throw CommandFailure("kedge: --token is empty.", exitStatus: ExitStatus.usage)
+            }
+            return token
+        }
+        // An empty variable counts as unset.
+        let variable = environment["KEDGE_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
+        return try await server.credential() ?? variable
     }
 
     /// Silent unless requested: the snapshots report everything important to the user.

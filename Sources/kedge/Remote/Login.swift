@@ -49,7 +49,7 @@ struct Login: AsyncParsableCommand {
     }
 
     func run() async throws {
-        var server = NamedServer(url: url)
+        var server = NamedServer(name: name, url: url)
         server.tokenCommand = tokenCommand
         server.tokenFile = tokenFile.map { URL(fileURLWithPath: $0).path }
         server.caFile = caFile.map { URL(fileURLWithPath: $0).path }

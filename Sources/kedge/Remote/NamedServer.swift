@@ -17,6 +17,9 @@ struct NamedServer: Sendable {
     var clientKey: String?
     var proxy: String?
 
+    /// Name of the server in messages.
+    var place: String { name.map { "@\($0)" } ?? url }
+
     /// Everything that says who the user is at the server.
     var account: [String?] { [token, tokenFile, tokenCommand, clientCertificate, clientKey] }
 
@@ -31,24 +34,32 @@ struct NamedServer: Sendable {
 
     /// Returns the token, from wherever the settings say; nil for none.
     ///
-    /// - Throws: ``CommandFailure`` if the file cannot be read or the command fails.
+    /// - Throws: ``CommandFailure`` if the file cannot be read, the command fails, or either has no
+    ///   token.
     func credential() async throws -> String? {
         if let saved = try savedCredential() { return saved }
         guard let tokenCommand else { return nil }
-        return try await TokenCommand(line: tokenCommand, server: url).output()
+        return try await TokenCommand(line: tokenCommand, server: place).output()
     }
 
     /// Returns the token of the settings or of the file; nil if a command has it, and for none.
     ///
-    /// - Throws: ``CommandFailure`` if the file cannot be read.
+    /// - Throws: ``CommandFailure`` if the file cannot be read or has no token.
     func savedCredential() throws -> String? {
         if let token { return token }
         guard let tokenFile else { return nil }
         guard let text = try? String(contentsOfFile: tokenFile, encoding: .utf8) else {
-            throw CommandFailure(
-                "kedge: the token file \(tokenFile) of \(url) cannot be read.",
-                exitStatus: ExitStatus.usage)
+            throw Self.failure("the token file \(tokenFile) of \(place) cannot be read.")
         }
-        return String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
+        let line = String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
+        guard !line.isEmpty else {
+            throw Self.failure(
+                "the token file \(tokenFile) of \(place) has no token in its first line.")
+        }
+        return line
+    }
+
+    private static func failure(_ message: String) -> CommandFailure {
+        CommandFailure("kedge: \(message)", exitStatus: ExitStatus.usage)
     }
 }

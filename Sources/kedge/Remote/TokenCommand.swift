@@ -6,7 +6,7 @@ internal import KedgeModel
 struct TokenCommand: Sendable {
     /// Line of a shell.
     let line: String
-    /// URL of the server, for messages.
+    /// Name or URL of the server, for messages.
     let server: String
 
     /// Limit of its time: enough to answer a question of a password manager.
@@ -16,7 +16,7 @@ struct TokenCommand: Sendable {
 
     /// Runs the command and returns the first line of its output.
     ///
-    /// - Throws: ``CommandFailure`` if it fails or takes too long.
+    /// - Throws: ``CommandFailure`` if it fails, takes too long, or prints no token.
     func output() async throws -> String {
         // A thread of its own, which waits for the command.
         let pool = BlockingPool(threadCount: 1)
@@ -34,7 +34,7 @@ struct TokenCommand: Sendable {
         do {
             try process.run()
         } catch {
-            throw failure("cannot be started: \(error.localizedDescription)")
+            throw failure("it cannot be started: \(error.localizedDescription)")
         }
         let deadline = ContinuousClock.now + Self.timeout
         let output = pipe.fileHandleForReading.fileDescriptor
@@ -42,13 +42,29 @@ struct TokenCommand: Sendable {
             // The group too, of which the process is the leader: its children may wait as well.
             kill(-process.processIdentifier, SIGKILL)
             kill(process.processIdentifier, SIGKILL)
-            throw failure("took longer than \(Self.timeout.components.seconds) s, and was ended")
+            throw failure(
+                "\(program) took longer than \(Self.timeout.components.seconds) s, and was ended")
         }
-        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
-            throw failure("failed: \(line)")
+        let status = process.terminationStatus
+        guard process.terminationReason == .exit else {
+            throw failure("\(program) ended by signal \(status)")
         }
+        guard status == 0 else { throw failure("\(program) exited with status \(status)") }
         let text = String(decoding: bytes, as: UTF8.self)
-        return String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
+        let token = String(text.prefix { !$0.isNewline }).trimmingCharacters(in: .whitespaces)
+        guard !token.isEmpty else { throw failure("\(program) printed no token") }
+        return token
+    }
+
+    /// Name of the program, for messages. The other words may be secrets, and so may a first word
+    /// with characters that are special to a shell.
+    private var program: String {
+        let word = line.drop(while: \.isWhitespace).prefix { !$0.isWhitespace }
+        let isPlain = word.allSatisfy {
+            $0.isASCII && ($0.isLetter || $0.isNumber || "-_./+".contains($0))
+        }
+        guard isPlain, let name = word.split(separator: "/").last else { return "the shell" }
+        return String(name)
     }
 
     /// Reads to the end of the output; nil if it does not end in time.
@@ -77,8 +93,8 @@ struct TokenCommand: Sendable {
         return true
     }
 
-    private func failure(_ end: String) -> CommandFailure {
+    private func failure(_ reason: String) -> CommandFailure {
         CommandFailure(
-            "kedge: the tokenCommand of \(server) \(end).", exitStatus: ExitStatus.usage)
+            "kedge: the tokenCommand of \(server) failed: \(reason).", exitStatus: ExitStatus.usage)
     }
 }
