@@ -59,4 +59,38 @@ struct LoginTests {
         try await fixture.run(["files", "list", "--server", "@own"])
         #expect(server.credentials.last == "Bearer \(token)")
     }
+
+    @Test(arguments: [
+        ("files.example.org", ""), ("http://", ""), ("http://127.0.0.1:1", "--ca-file missing.pem"),
+        ("http://127.0.0.1:1", "--token-file missing"),
+    ])
+    func `force does not save a server whose address or files are wrong`(
+        url: String, options: String
+    ) async throws {
+        let finished = try await fixture.shell("\"$K\" login own '\(url)' --force \(options)")
+        #expect(finished.termination == .exited(ExitStatus.usage), "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: file))
+        #expect(!finished.errors.contains("--force"))
+    }
+
+    @Test func `force does not save a token that the server refuses`() async throws {
+        let server = try TokenServer(status: "401 Unauthorized")
+        let finished = try await fixture.shell(
+            "echo wrong | \"$K\" login own '\(server.url)' --force")
+        #expect(finished.termination == .exited(ExitStatus.failure), "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: file))
+    }
+
+    @Test(arguments: ["503 Service Unavailable", "404 Not Found"])
+    func `force saves a server that does not answer as a Kedge`(status: String) async throws {
+        let server = try TokenServer(status: status)
+        let line = "echo token | \"$K\" login own '\(server.url)'"
+        let refused = try await fixture.shell(line)
+        #expect(refused.termination != .exited(0))
+        #expect(refused.errors.contains("--force"), "\(refused.errors)")
+        #expect(!FileManager.default.fileExists(atPath: file))
+        let forced = try await fixture.shell(line + " --force")
+        #expect(forced.termination == .exited(0), "\(forced.errors)")
+        #expect(FileManager.default.fileExists(atPath: file))
+    }
 }

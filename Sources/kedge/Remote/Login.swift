@@ -13,7 +13,9 @@ struct Login: AsyncParsableCommand {
             may be empty. It is saved in $XDG_CONFIG_HOME/kedge/servers.yaml, which only you can \
             read. --token-command and --token-file save where the token comes from instead.
 
-            The server is asked first; --force saves it although it does not answer.
+            The server is asked first; --force saves it although it does not answer, or not as a \
+            Kedge. It does not save an address or a file that is wrong, nor a token that the \
+            server refuses.
             """)
 
     @Argument(help: "Name of the server.") var name: String
@@ -78,11 +80,20 @@ struct Login: AsyncParsableCommand {
             _ = try await client.remote.listFiles(limit: 1)
             try await client.close()
         } catch let error as TransferError {
-            guard force else {
+            let mayForce = Self.meansNoAnswer(error.code)
+            guard force, mayForce else {
+                let hint = mayForce ? "; --force saves it anyway" : ""
                 throw CommandFailure(
-                    "kedge: \(error) Nothing was saved; --force saves it anyway.",
+                    "kedge: \(error) Nothing was saved\(hint).",
                     exitStatus: error.code.facts.exitStatus)
             }
         }
+    }
+
+    /// Whether no Kedge answers at the address now: it is unreachable or unavailable, a portal
+    /// answers in its place, or a server of another upload protocol. Anything else is a mistake in
+    /// the command, or a refusal of the token.
+    private static func meansNoAnswer(_ code: ErrorCode) -> Bool {
+        code.facts.exitStatus == ExitStatus.network || code == .notKedge
     }
 }

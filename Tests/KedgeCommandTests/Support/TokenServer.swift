@@ -1,6 +1,6 @@
 import KedgeTesting
 
-/// A server that is always unavailable, and keeps the credentials of each request.
+/// A server that refuses everything, and keeps the credentials of each request.
 struct TokenServer {
     private let server: ScriptedServer
     private let seen: Shared<[String]>
@@ -10,7 +10,8 @@ struct TokenServer {
     /// The values of `Authorization`, in order; the empty text for a request without one.
     var credentials: [String] { seen.value }
 
-    init() throws {
+    /// - Parameter status: Status of its answers, with the reason.
+    init(status: String = "503 Service Unavailable") throws {
         let seen = Shared<[String]>([])
         self.seen = seen
         server = try ScriptedServer()
@@ -18,7 +19,7 @@ struct TokenServer {
             while let request = connection.readRequest() {
                 let value = request["Authorization"] ?? ""
                 seen.update { $0.append(value) }
-                connection.send("HTTP/1.1 503 Service Unavailable\r\nContent-Length: 0\r\n\r\n")
+                connection.send("HTTP/1.1 \(status)\r\nContent-Length: 0\r\n\r\n")
             }
         }
     }
