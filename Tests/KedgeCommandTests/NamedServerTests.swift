@@ -34,6 +34,33 @@ struct NamedServerTests {
         #expect(Set(server.credentials) == [credentials])
     }
 
+    @Test func `a first word with @ is a server before the terminator, and a file after it`()
+        async throws
+    {
+        let server = try await fixture.serve()
+        try fixture.write(
+            """
+            server: work
+            servers:
+              work:
+                url: \(server.url)
+            """)
+        let sample = try fixture.sample("@work", mebibytes: 1)
+        for words in ["@work ./@work", "-- @work", "@work -- @work", "@work --server @work"] {
+            let finished = try await fixture.shell("cd \"$HOME\" && \"$K\" upload --again \(words)")
+            #expect(finished.termination == .exited(0), "\(words): \(finished.errors)")
+            let id = finished.output.trimmingCharacters(in: .newlines)
+            try await fixture.expectServed(sample, id: id, at: server.url)
+        }
+        let alone = try await fixture.shell("cd \"$HOME\" && \"$K\" upload @work")
+        #expect(alone.termination == .exited(ExitStatus.usage))
+        #expect(alone.errors.contains("./@work"), "\(alone.errors)")
+        let unknown = try await fixture.shell(
+            "cd \"$HOME\" && cp @work @wrok && \"$K\" upload @wrok @work")
+        #expect(unknown.termination == .exited(ExitStatus.usage))
+        #expect(unknown.errors.contains("./@wrok"), "\(unknown.errors)")
+    }
+
     @Test func `a URL of two accounts is refused with their names, and a name chooses`()
         async throws
     {

@@ -48,10 +48,13 @@ struct ClientOptions: ParsableArguments {
 
     private var environment: [String: String] { ProcessInfo.processInfo.environment }
 
-    /// Takes a first word `@NAME` as the server, unless there is a file of that name.
+    /// Takes a first word `@NAME` as the server, whether there is a file of that name or not. Such
+    /// a file is named `./@NAME`, or after `--`.
     mutating func takeServer(from words: inout [String]) {
-        guard server == nil, let first = words.first, first.hasPrefix("@"), first.count > 1,
-            !FileManager.default.fileExists(atPath: first)
+        // The parser does not keep the terminator.
+        let fileCount = CommandLine.arguments.drop { $0 != "--" }.dropFirst().count
+        guard server == nil, words.count > fileCount, let first = words.first,
+            first.hasPrefix("@"), first.count > 1
         else { return }
         server = words.removeFirst()
     }

@@ -63,9 +63,16 @@ struct ClientSettings {
         guard let server = servers[name] else {
             throw Self.failure(
                 "There is no server named \(name) in the settings."
-                    + NearestName.question(about: name, in: servers.keys.sorted()))
+                    + NearestName.question(about: name, in: servers.keys.sorted())
+                    + Self.fileHint(text))
         }
         return server
+    }
+
+    /// Returns advice for a word `@NAME` that may have been meant as a file; empty without one.
+    static func fileHint(_ word: String) -> String {
+        word.hasPrefix("@") && FileManager.default.fileExists(atPath: word)
+            ? " The file of this name is ./\(word)." : ""
     }
 
     /// Returns the tokens of all servers but one by their URLs. Commands are not run for them. A

@@ -89,7 +89,10 @@ struct Upload: AsyncParsableCommand {
         options.takeServer(from: &words)
         files = words
         guard !isStream else { return try validateStream() }
-        guard !files.isEmpty else { throw ValidationError("Name at least one file.") }
+        guard !files.isEmpty else {
+            let hint = options.server.map { ClientSettings.fileHint($0) } ?? ""
+            throw ValidationError("Name at least one file." + hint)
+        }
         guard size == nil, sha256 == nil else {
             throw ValidationError("--size and --sha256 are for standard input and commands.")
         }
