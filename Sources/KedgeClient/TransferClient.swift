@@ -231,9 +231,14 @@ public final class TransferClient: Sendable {
     private func requireEmpty(_ path: String) async throws {
         let (file, _) = try await UploadSource.openFile(
             path, files: environment.files, pool: pool)
-        let hasBytes = try await pool.run {
-            var byte: UInt8 = 0
-            return try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) > 0 }
+        let hasBytes: Bool
+        do {
+            hasBytes = try await pool.run { () throws -> Bool in
+                var byte: UInt8 = 0
+                return try withUnsafeMutableBytes(of: &byte) { try file.read(into: $0, at: 0) > 0 }
+            }
+        } catch {
+            throw TransferError.reading(error, operation: "upload", role: .source)
         }
         guard !hasBytes else {
             throw TransferError(

@@ -139,6 +139,11 @@ struct FolderTests {
         #expect(none.termination == .exited(ExitStatus.notFound))
         let unsized = try await fixture.run(["upload", "/proc/cpuinfo", "--server", server.url])
         #expect(unsized.termination == .exited(ExitStatus.usage))
+        // It has no first byte that could be read.
+        let unreadable = try await fixture.run(
+            ["upload", "/proc/self/mem", "--server", server.url, "--json"])
+        #expect(try unreadable.result.errorCode == "STORE_DAMAGED")
+        #expect(unreadable.errors.contains("the file to upload"), "\(unreadable.errors)")
         #expect(try await fileCount(server) == 1)
     }
 
