@@ -37,20 +37,20 @@ extension TransferClient {
     /// - Throws: `FILE_MISSING` if there is no such file; `FILE_CHANGED` if it changes meanwhile.
     public func digest(ofFileAt path: String) async throws -> SHA256Digest {
         let path = LocalPath.absolute(path)
+        // Errors do not name an upload: the file may be compared with one on the server.
         let (file, before) = try await UploadSource.openFile(
-            path, files: environment.files, pool: pool)
+            path, files: environment.files, pool: pool, role: .inspectedFile)
         let hash = FileHasher(file: file, saved: nil, environment: environment)
         defer { hash.stop() }
-        let changed = TransferError(.fileChanged, operation: "hash file", resource: path)
-        do {
-            let digest = try await hash.digest(ofFile: before.byteCount)
-            let after = try await UploadSource.identity(
-                of: path, files: environment.files, pool: pool)
-            guard before == after else { throw changed }
-            return digest
-        } catch RunInterruption.sourceChanged {
-            throw changed
+        let hashed = try await hash.digest(ofSize: before.byteCount, role: .inspectedFile)
+        let after = try await UploadSource.identity(
+            of: path, files: environment.files, pool: pool, role: .inspectedFile)
+        guard let digest = hashed, before == after else {
+            throw TransferError(
+                .fileChanged, operation: "hash file", resource: path,
+                explanation: "The file changed while it was read.")
         }
+        return digest
     }
 
     /// Compares the file's SHA-256 with the record if only the ctime differs.

@@ -176,6 +176,23 @@ struct SettingsTests {
         #expect(try await fixture.transfers().isEmpty)
     }
 
+    @Test(arguments: [
+        ("missing", ExitStatus.sourceChanged), (".", ExitStatus.usage),
+        ("source.bin/below", ExitStatus.usage),
+    ])
+    func `a file that cannot be verified is named, without words about uploads`(
+        name: String, status: Int32
+    ) async throws {
+        let server = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 1)
+        let id = try await fixture.upload(source, to: server.url)
+        let path = fixture.path(name)
+        let finished = try await fixture.run(["files", "verify", path, id, "--server", server.url])
+        #expect(finished.termination == .exited(status), "\(finished.errors)")
+        #expect(finished.errors.hasPrefix("kedge: \(path): "), "\(finished.errors)")
+        #expect(!finished.errors.contains("upload"), "\(finished.errors)")
+    }
+
     @Test func `resume --all finishes the transfers of processes that were killed`() async throws {
         let server = try await fixture.serve()
         let proxy = try fixture.proxy(to: server.port, Faults(bytesPerSecond: 6 << 20))

@@ -131,16 +131,17 @@ final class UploadSource: Sendable {
 
     /// Returns the current identity of the file at a path.
     static func identity(
-        of path: String, files: any FileSystem, pool: BlockingPool
+        of path: String, files: any FileSystem, pool: BlockingPool, role: LocalFileRole = .source
     ) async throws -> SourceIdentity {
-        try await openFile(path, files: files, pool: pool).1
+        try await openFile(path, files: files, pool: pool, role: role).1
     }
 
     /// Opens a regular file that the user named.
     ///
+    /// - Parameter role: The file's role, which errors name.
     /// - Throws: `TransferError` with `FILE_MISSING`, or `USAGE` if it is not a regular file.
     static func openFile(
-        _ path: String, files: any FileSystem, pool: BlockingPool
+        _ path: String, files: any FileSystem, pool: BlockingPool, role: LocalFileRole = .source
     ) async throws -> (any OpenFile, SourceIdentity) {
         try await pool.run {
             do {
@@ -149,11 +150,12 @@ final class UploadSource: Sendable {
                 guard status.isRegularFile else {
                     throw TransferError(
                         .usage, operation: "open", resource: path,
-                        explanation: "Only a regular file can be uploaded.")
+                        explanation: role == .source
+                            ? "Only a regular file can be uploaded." : "It is not a regular file.")
                 }
                 return (file, SourceIdentity(status))
             } catch let error as FileError {
-                throw TransferError(error, operation: "open", role: .source)
+                throw TransferError(error, operation: "open", role: role)
             }
         }
     }

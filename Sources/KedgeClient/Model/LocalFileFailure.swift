@@ -11,7 +11,7 @@ enum LocalFileRole: String, Sendable {
     case destination
     case transferRecords = "transfer records"
     case fileSystem = "file system"
-    /// A file whose format is checked outside any transfer.
+    /// A file that is checked or compared outside any transfer.
     case inspectedFile = "file"
 }
 
@@ -32,6 +32,9 @@ extension TransferError {
         case .other where error.number == ENOTDIR:
             code = .usage
             explanation = "A part of the path of the \(role.rawValue) is a file, not a folder."
+        case .notFound where role == .inspectedFile:
+            code = .fileMissing
+            explanation = "There is no such file."
         case .notFound:
             code = .fileMissing
             explanation = "The \(role.rawValue) is missing; it was moved or deleted."

@@ -93,7 +93,7 @@ struct Files: AsyncParsableCommand {
         func run() async throws {
             try await options.withClient { client in
                 let remote = try await client.remote.fileMeta(try await RemoteID.file(id, client))
-                let digest = try await client.digest(ofFileAt: file)
+                let digest = try await localDigest(client)
                 guard digest == remote.sha256 else {
                     throw TransferError(
                         .integrityMismatch, operation: "verify", resource: file,
@@ -105,6 +105,16 @@ struct Files: AsyncParsableCommand {
                     options.json
                         ? JSONLine.encode(VersionedLine(value: remote))
                         : "\(printable(file)): the same as \(remote.remoteFileId), \(digest)\n")
+            }
+        }
+
+        /// Returns the digest of the local file. Its errors have the name of the file.
+        private func localDigest(_ client: TransferClient) async throws -> SHA256Digest {
+            do {
+                return try await client.digest(ofFileAt: file)
+            } catch let error as TransferError {
+                throw CommandFailure(
+                    "kedge: \(file): \(error)", exitStatus: error.code.facts.exitStatus)
             }
         }
     }
