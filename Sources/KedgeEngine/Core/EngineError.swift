@@ -50,7 +50,7 @@ extension EngineError {
         case is CancellationError:
             self.init(.unavailable, cause: "the request was canceled")
         default:
-            self.init(.internalError, cause: String(reflecting: error))
+            self.init(.internalError, cause: CauseText.of(error))
         }
     }
 

@@ -37,7 +37,7 @@ struct ParseRefusal {
             "request",
             metadata: [
                 "request.id": "\(requestID)", "http.status": "\(document.status)",
-                "error.code": "\(document.code)", "error.cause": "\(cause)",
+                "error.code": "\(document.code)", "error.cause": "\(RequestCause.text(cause))",
             ])
     }
 }

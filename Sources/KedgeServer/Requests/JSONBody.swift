@@ -29,7 +29,7 @@ enum JSONBody {
             return try JSONDecoder().decode(type, from: Data(bytes))
         } catch let error as DecodingError {
             throw EngineError(
-                .badRequest, explain(error), cause: String(reflecting: error))
+                .badRequest, explain(error), cause: RequestCause.text(error))
         }
     }
 

@@ -129,7 +129,7 @@ private func translating<Value>(_ read: () async throws -> Value) async throws -
     } catch {
         throw EngineError(
             .lengthMismatch, "The body ended before it was complete.",
-            cause: String(reflecting: error))
+            cause: RequestCause.text(error))
     }
 }
 
@@ -153,7 +153,7 @@ struct ContinueAnswer: Sendable {
             try await channel.writeAndFlush(head)
         } catch {
             throw EngineError(
-                .lengthMismatch, "The connection was lost.", cause: String(reflecting: error))
+                .lengthMismatch, "The connection was lost.", cause: RequestCause.text(error))
         }
     }
 }

@@ -109,10 +109,10 @@ struct RequestMiddleware: RouterMiddleware {
             EngineError(
                 routes.methods(at: request.uri.path).isEmpty ? .routeNotFound : .methodNotAllowed)
         case let error as HTTPError where (400..<500).contains(error.status.code):
-            EngineError(.badRequest, cause: String(reflecting: error))
+            EngineError(.badRequest, cause: RequestCause.text(error))
         case is HTTPParserError:
             EngineError(
-                .badRequest, "The body is malformed.", cause: String(reflecting: error))
+                .badRequest, "The body is malformed.", cause: RequestCause.text(error))
         case is NIOTooManyBytesError:
             EngineError(.requestTooLarge)
         case is SlowBodyError:
