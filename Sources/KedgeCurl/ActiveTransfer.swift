@@ -28,6 +28,8 @@ final class ActiveTransfer {
         hasRequestBegun: false, hasResponseHead: false)
     private(set) var isPaused = false
 
+    private var sending: RateAllowance
+    private var receiving: RateAllowance
     private var head: ResponseHeadParser
     private var staging: [UInt8] = []
     private var isReaderBehind = false
@@ -49,6 +51,8 @@ final class ActiveTransfer {
         self.deadline = entry.deadline
         self.head = ResponseHeadParser(maxByteCount: configuration.maxResponseHeaderBytes)
         self.lastMove = now
+        self.sending = RateAllowance(at: now)
+        self.receiving = RateAllowance(at: now)
         self.easy = try EasyHandle.make(for: request, configuration: configuration)
         try installCallbacks()
     }
@@ -67,11 +71,19 @@ final class ActiveTransfer {
 // MARK: - Time
 
 extension ActiveTransfer {
-    /// Time of the next call to ``checkClock(now:)``; nil while only events can move the transfer.
+    /// Time of the next call to ``checkClock(now:)`` or ``releaseHeld(now:)``; nil while only
+    /// events can move the transfer.
     var nextCheck: ContinuousClock.Instant? {
-        // Before the request begins, the connect timeout applies. While the transfer is paused, the
-        // silence is our own doing.
-        guard progress.hasRequestBegun, !isPaused else { return deadline }
+        [timeLimit, sending.releaseTime, receiving.releaseTime].compactMap { $0 }.min()
+    }
+
+    /// Time at which the transfer times out, unless it moves before.
+    private var timeLimit: ContinuousClock.Instant? {
+        // Before the request begins, the connect timeout applies. While the transfer is paused or
+        // held by its rate, the silence is our own doing.
+        guard progress.hasRequestBegun, !isPaused, !sending.isHeld, !receiving.isHeld else {
+            return deadline
+        }
         let stalledAt = lastMove + stallTimeout
         return deadline.map { min($0, stalledAt) } ?? stalledAt
     }
@@ -82,7 +94,7 @@ extension ActiveTransfer {
             hasMoved = false
             lastMove = now
         }
-        guard let nextCheck, now >= nextCheck else { return nil }
+        guard let timeLimit, now >= timeLimit else { return nil }
         if let deadline, now >= deadline {
             return exchange.error(.timedOut, "the exchange took longer than allowed")
         }
@@ -95,6 +107,30 @@ extension ActiveTransfer {
         let remaining = (expectedByteCount ?? 0) - receivedByteCount
         return !isPaused && uploadOffset >= (request.body?.byteCount ?? 0)
             && remaining <= Int64(Exchange.discardLimitByteCount)
+    }
+}
+
+// MARK: - Rates
+
+extension ActiveTransfer {
+    /// Limits the rates; they take effect at once.
+    func setRates(_ rates: BandwidthRates, now: ContinuousClock.Instant) {
+        sending.setRate(rates.upload, at: now)
+        receiving.setRate(rates.download, at: now)
+    }
+
+    /// Continues the directions that their rates have held for long enough. The write callback runs
+    /// within this call, and its rate may hold it again.
+    func releaseHeld(now: ContinuousClock.Instant) -> CURLcode {
+        let isSendingReleased = sending.release(at: now)
+        let isReceivingReleased = receiving.release(at: now)
+        guard isSendingReleased || isReceivingReleased else { return CURLE_OK }
+        hasMoved = true
+        return pauseOrResume()
+    }
+
+    private func pauseOrResume() -> CURLcode {
+        easy.pause(receiving: isPaused || receiving.isHeld, sending: sending.isHeld)
     }
 }
 
@@ -150,6 +186,9 @@ extension ActiveTransfer {
             }
             isReaderBehind = false
         }
+        guard receiving.takeAll(bytes.count, at: .now) else {
+            return Int(CURL_WRITEFUNC_PAUSE)
+        }
         if staging.count + bytes.count > Self.flushByteCount { flush() }
         if staging.isEmpty { reserveStaging() }
         unsafe staging.append(contentsOf: bytes)
@@ -180,7 +219,7 @@ extension ActiveTransfer {
         guard isPaused else { return CURLE_OK }
         isPaused = false
         hasMoved = true
-        return easy.resume()
+        return pauseOrResume()
     }
 }
 
@@ -193,13 +232,14 @@ extension ActiveTransfer {
         hasMoved = true
     }
 
-    /// Fills libcurl's upload buffer. Returns the count filled, or a value that makes libcurl
-    /// abort.
+    /// Fills libcurl's upload buffer. Returns the count filled, or a value that makes libcurl pause
+    /// or abort.
     func readBody(into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let body = request.body else { return 0 }
         let remaining = body.byteCount - uploadOffset
         guard remaining > 0 else { return 0 }
-        let wanted = Int(min(remaining, Int64(buffer.count)))
+        let wanted = sending.take(upTo: Int(min(remaining, Int64(buffer.count))), at: .now)
+        guard wanted > 0 else { return Int(CURL_READFUNC_PAUSE) }
         do {
             let count = try unsafe body.read(
                 into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<wanted]),

@@ -4,7 +4,9 @@ import KedgeTransport
 
 extension EasyHandle {
     /// libcurl's largest receive buffer. One system call per buffer bounds the rate.
-    private static let receiveBufferByteCount = 256 * 1024
+    private static let largestReceiveBufferByteCount = 256 * 1024
+    /// libcurl's smallest receive buffer.
+    private static let smallestReceiveBufferByteCount = 1024
     /// The upload buffer of large bodies; small ones keep libcurl's 64 KiB.
     private static let sendBufferByteCount = 512 * 1024
 
@@ -46,7 +48,7 @@ extension EasyHandle {
         try set(CURLOPT_SUPPRESS_CONNECT_HEADERS, to: true)
         try set(CURLOPT_TCP_KEEPALIVE, to: true)
         try set(CURLOPT_TCP_NODELAY, to: true)
-        try set(CURLOPT_BUFFERSIZE, to: Self.receiveBufferByteCount)
+        try set(CURLOPT_BUFFERSIZE, to: Self.receiveBufferByteCount(configuration))
         try set(CURLOPT_CONNECTTIMEOUT_MS, to: configuration.connectTimeout.wholeMilliseconds)
         if let caFile = own?.caFile ?? configuration.caFile {
             try set(CURLOPT_CAINFO, to: caFile)
@@ -57,17 +59,18 @@ extension EasyHandle {
         if let proxy = own?.proxy ?? configuration.proxy { try set(CURLOPT_PROXY, to: proxy) }
     }
 
+    /// Returns the size of the receive buffer, at most the bytes of one second: a low rate is not
+    /// exceeded by one call.
+    private static func receiveBufferByteCount(_ configuration: CurlClient.Configuration) -> Int {
+        let most = configuration.bandwidth?().download ?? .max
+        return max(
+            smallestReceiveBufferByteCount, Int(min(most, Int64(largestReceiveBufferByteCount))))
+    }
+
     private func setCertificate(_ certificate: ClientCertificate?) throws(Refusal) {
         guard let certificate else { return }
         try set(CURLOPT_SSLCERT, to: certificate.certificateFile)
         try set(CURLOPT_SSLKEY, to: certificate.keyFile ?? certificate.certificateFile)
-    }
-
-    /// Limits the rates of this exchange; they take effect at once. Nil for no limit.
-    func setRates(_ rates: BandwidthRates) {
-        // An option that libcurl has always had; 0 means no limit.
-        try? set(CURLOPT_MAX_SEND_SPEED_LARGE, toOffset: rates.upload ?? 0)
-        try? set(CURLOPT_MAX_RECV_SPEED_LARGE, toOffset: rates.download ?? 0)
     }
 
     private func setMethod(of request: TransportRequest) throws(Refusal) {

@@ -53,9 +53,12 @@ import CCurl
         return unsafe ccurl_easy_get_long(pointer, info, &answer) == CURLE_OK ? answer : 0
     }
 
-    /// Continues a paused transfer. libcurl may call the write callback from here.
-    func resume() -> CURLcode {
-        unsafe curl_easy_pause(pointer, CURLPAUSE_CONT)
+    /// Pauses each direction or lets it continue. libcurl may call the write callback from here.
+    func pause(receiving: Bool, sending: Bool) -> CURLcode {
+        let paused =
+            (receiving ? CURLPAUSE_RECV : CURLPAUSE_RECV_CONT)
+            | (sending ? CURLPAUSE_SEND : CURLPAUSE_SEND_CONT)
+        return unsafe curl_easy_pause(pointer, paused)
     }
 
     /// Makes libcurl close the connection when this transfer ends.

@@ -59,6 +59,7 @@ struct TransferDriver: ~Copyable {
     /// Runs one round: moves and ends transfers, then waits for the next event.
     mutating func drive() {
         shareBandwidth()
+        releaseHeld()
         check(multi.perform())
         // Finished transfers come first; `finish` flushes the bytes that they still hold.
         while let (transfer, result) = multi.nextFinished() {
@@ -93,7 +94,17 @@ struct TransferDriver: ~Copyable {
         share = BandwidthRates(
             upload: now.rates.upload.map { max(1, $0 / Int64(max(1, now.sendingCount))) },
             download: now.rates.download.map { max(1, $0 / Int64(max(1, now.receivingCount))) })
-        for transfer in transfers.values { transfer.easy.setRates(share) }
+        for transfer in transfers.values { transfer.setRates(share, now: clock.now) }
+    }
+
+    /// Continues the transfers that their rates have held for long enough.
+    private mutating func releaseHeld() {
+        guard configuration.bandwidth != nil else { return }
+        let now = clock.now
+        for transfer in transfers.values {
+            let result = transfer.releaseHeld(now: now)
+            if result != CURLE_OK { finish(transfer, transfer.error(for: result)) }
+        }
     }
 
     /// Ends every exchange.
@@ -129,7 +140,7 @@ struct TransferDriver: ~Copyable {
         do {
             let transfer = try ActiveTransfer(entry, configuration: configuration, now: clock.now)
             // The counts may stay the same when one transfer takes another's place.
-            if configuration.bandwidth != nil { transfer.easy.setRates(share) }
+            if configuration.bandwidth != nil { transfer.setRates(share, now: clock.now) }
             let result = multi.add(transfer)
             guard result == CURLM_OK else {
                 return exchange.error(.internalError, Self.text(result))

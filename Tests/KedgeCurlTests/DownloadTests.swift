@@ -130,4 +130,23 @@ struct DownloadTests {
         }
         #expect(error?.kind == .other)
     }
+
+    @Test func `a download at a low rate keeps to it and does not stall`() async throws {
+        let byteCount = 64 * 1024
+        let server = ScriptedServer { connection in
+            _ = connection.readRequest()
+            connection.send("HTTP/1.1 200 OK\r\nContent-Length: \(byteCount)\r\n\r\n")
+            connection.send([UInt8](repeating: 1, count: byteCount))
+        }
+        // Each piece of 16 KiB is paid for in half a second.
+        let client = CurlClient.forTests(stallTimeout: .milliseconds(200)) {
+            $0.bandwidth = { BandwidthRates(download: 32 * 1024) }
+        }
+        let began = ContinuousClock.now
+        let response = try await client.send(.init(method: .get, url: server.url()))
+        let (received, error) = await drain(response.body)
+        #expect(received == byteCount)
+        #expect(error == nil)
+        #expect(began.duration(to: .now) > .milliseconds(1400))
+    }
 }

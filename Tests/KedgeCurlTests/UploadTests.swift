@@ -101,4 +101,39 @@ struct UploadTests {
         #expect(await failure(of: client, sending: request) == .stalled)
         mayClose.open()
     }
+
+    // libcurl's own limit sends all of it at once, and then nothing for longer than the timeout.
+    @Test func `an upload at a low rate keeps to it and does not stall`() async throws {
+        let server = ScriptedServer { connection in
+            guard let request = connection.readRequest() else { return }
+            connection.respond("\(request.body.count)")
+        }
+        // It pauses for a quarter of a second each time.
+        let client = CurlClient.forTests(stallTimeout: .milliseconds(200)) {
+            $0.bandwidth = { BandwidthRates(upload: 4096) }
+        }
+        let began = ContinuousClock.now
+        let response = try await client.send(
+            .init(method: .put, url: server.url(), body: .source(RepeatedByte(byteCount: 6144))))
+        #expect(try await response.body.collect(upTo: 100) == Array("6144".utf8))
+        #expect(began.duration(to: .now) > .milliseconds(1400))
+    }
+
+    @Test func `a limit that is lifted ends the pause of an upload`() async throws {
+        let server = ScriptedServer { connection in
+            guard let request = connection.readRequest() else { return }
+            connection.respond("\(request.body.count)")
+        }
+        let rates = Shared(BandwidthRates(upload: 1))
+        let client = CurlClient.forTests(stallTimeout: .milliseconds(200)) {
+            $0.bandwidth = { rates.value }
+        }
+        let request = TransportRequest(
+            method: .put, url: server.url(), body: .source(RepeatedByte(byteCount: 1 << 20)))
+        let response = Task { try await client.send(request).body.collect(upTo: 100) }
+        // Longer than the stall timeout, and far shorter than the million seconds at this rate.
+        try await Task.sleep(for: .seconds(1))
+        rates.update { $0 = BandwidthRates() }
+        #expect(try await response.value == Array("1048576".utf8))
+    }
 }
