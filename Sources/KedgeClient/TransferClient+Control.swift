@@ -94,16 +94,18 @@ extension TransferClient {
 
     /// Cancels the unfinished upload of a file to this server, if there is one and no process runs
     /// it: the server has the file already.
-    package func cancelUnfinishedUpload(
-        path: String, uploadProtocol: UploadProtocol
-    ) async throws {
-        let path = LocalPath.absolute(path)
+    ///
+    /// An upload with other metadata than that of the options stays. It becomes another file, for
+    /// example one with another path.
+    package func cancelUnfinishedUpload(path: String, options: UploadOptions) async throws {
         let newest = try await store.newestUpload(
-            of: path, to: server(for: uploadProtocol), uploadProtocol: uploadProtocol)
-        guard let id = newest?.status.id, newest?.status.state.isFinal == false,
-            try await !store.hasLivingOwner(id)
+            of: LocalPath.absolute(path), to: server(for: options.uploadProtocol),
+            uploadProtocol: options.uploadProtocol)
+        guard let newest, !newest.status.state.isFinal,
+            options.metadata.allSatisfy({ newest.metadata[$0] == $1 }),
+            try await !store.hasLivingOwner(newest.status.id)
         else { return }
-        try await cancel(id)
+        try await cancel(newest.status.id)
     }
 
     /// Runs a call that blocks on a thread of its own.

@@ -54,8 +54,7 @@ struct UploadStart: Sendable {
         guard there.size == source.byteCount else { return nil }
         guard try await client.digest(ofFileAt: source.path) == there.sha256 else { return nil }
         // Otherwise `resume --all` would send it once more.
-        try await client.cancelUnfinishedUpload(
-            path: source.path, uploadProtocol: options.uploadProtocol)
+        try await client.cancelUnfinishedUpload(path: source.path, options: options)
         return .present(PresentFile(there))
     }
 }

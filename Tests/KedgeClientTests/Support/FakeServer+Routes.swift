@@ -15,6 +15,7 @@ extension FakeServer.State {
             var session = FakeServer.Session(
                 name: request.fileName, size: request.fileSize,
                 chunkSize: chunkSize ?? request.chunkSize ?? 4 << 20)
+            session.metadata = request.metadata ?? [:]
             if let adopted = request.adoptSessionId, let old = sessions[adopted] {
                 session.chunks = old.chunks
                 session.partials = old.partials

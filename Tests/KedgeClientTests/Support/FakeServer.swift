@@ -15,6 +15,7 @@ final class FakeServer: HTTPTransport {
         var name: String
         var size: Int64
         var chunkSize: Int64
+        var metadata: [String: String] = [:]
         var chunks: [Int: [UInt8]] = [:]
         var partials: [Int: [UInt8]] = [:]
         var state = SessionState.open
