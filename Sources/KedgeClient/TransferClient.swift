@@ -143,7 +143,7 @@ public final class TransferClient: Sendable {
             else { throw refusal }
             try await retry(stored.status.id, fromScratch: true)
             stored = try await store.findOrInsert(upload)
-            // The file has changed, or another process was faster.
+            // Another process was faster.
             guard options.metadata.allSatisfy({ stored.metadata[$0] == $1 }) else { throw refusal }
         }
         return try await makeReady(stored.status)

@@ -27,4 +27,37 @@ struct UploadMetadataTests {
         try await client.cancelUnfinishedUpload(path: path, options: options(path: "trip/a"))
         #expect(try await client.transfer(id).state == .canceled)
     }
+
+    @Test(arguments: [false, true])
+    func `a repeated command sets the metadata of an upload that has not begun`(
+        hasChanged: Bool
+    ) async throws {
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: path, options: options(path: "trip/a"))
+        let content = hasChanged ? Array(bytes.dropLast(1000)) : bytes
+        if hasChanged { try fixture.write("source.bin", content) }
+        let again = try await client.enqueueUpload(path: path, options: options(path: "other/a"))
+        #expect(again == id)
+        let snapshot = try await client.run(id)
+        fixture.expectUploaded(snapshot, content)
+        #expect(fixture.sessions.map(\.metadata) == [[FilePath.metadataKey: "other/a"]])
+    }
+
+    @Test func `a changed file with other metadata is not continued with the earlier ones`()
+        async throws
+    {
+        let path = try fixture.write("source.bin", bytes)
+        let client = try await fixture.client()
+        fixture.plan(.answer(Reply(problem: .badRequest))) { $0.path.hasSuffix("/chunks/1") }
+        let id = try await client.enqueueUpload(path: path, options: options(path: "trip/a"))
+        #expect(try await client.run(id).state == .failed)
+        let content = Array(bytes.dropLast(1000))
+        try fixture.write("source.bin", content)
+        let again = try await client.enqueueUpload(path: path, options: options(path: "other/a"))
+        let snapshot = try await client.run(again)
+        fixture.expectUploaded(snapshot, content)
+        let finished = fixture.sessions.filter { $0.state == .completed }
+        #expect(finished.map(\.metadata) == [[FilePath.metadataKey: "other/a"]])
+    }
 }

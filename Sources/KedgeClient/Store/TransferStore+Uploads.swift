@@ -170,14 +170,19 @@ extension TransferStore {
     ) throws -> UploadTransfer {
         let existing = try UploadTransfer(row)
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
-            existing.uploadURL == nil,
-            existing.identity.comparison(with: wanted.identity) != .changed,
-            existing.mimeType != wanted.mimeType || existing.chunkSize != wanted.chunkSize
+            existing.uploadURL == nil
+        else { return existing }
+        // The new size fits the file as it is now. An upload whose file has changed is replaced
+        // when it runs, and its successor gets the other options.
+        let isSameFile = existing.identity.comparison(with: wanted.identity) != .changed
+        let chunkSize = isSameFile ? wanted.chunkSize : existing.chunkSize
+        guard
+            existing.mimeType != wanted.mimeType || existing.chunkSize != chunkSize
                 || existing.metadata != wanted.metadata
         else { return existing }
         var change = RowChange(row, in: database)
         change.set(.mimeType, wanted.mimeType)
-        change.set(.chunkSize, wanted.chunkSize)
+        change.set(.chunkSize, chunkSize)
         change.set(.metadata, UploadMetadata.encode(wanted.metadata))
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
