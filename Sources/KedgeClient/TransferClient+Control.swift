@@ -1,6 +1,7 @@
 internal import KedgeFiles
 public import KedgeModel
 public import KedgeTransport
+internal import Logging
 
 extension TransferClient {
     /// Pauses a transfer. If another process runs it, that process stops within a second.
@@ -67,6 +68,24 @@ extension TransferClient {
             before: Timestamp(
                 millisecondsSinceEpoch: now.millisecondsSinceEpoch + 1
                     - Int64(age / .milliseconds(1))))
+    }
+
+    /// Records that have ended within this time are not pruned: the command that ran the transfer
+    /// may not have read its result yet.
+    private static let leastPrunedAge = Duration.seconds(3600)
+
+    /// Removes the records of completed and canceled transfers that have not changed for this time,
+    /// at least an hour.
+    ///
+    /// Best effort: records that are in use by another process, or cannot be written, stay until a
+    /// later call.
+    package func pruneRecords(olderThan age: Duration) async {
+        do {
+            try await removeRecords(olderThan: max(age, Self.leastPrunedAge))
+        } catch {
+            configuration.logger.info(
+                "pruning records failed", metadata: ["error": "\(String(reflecting: error))"])
+        }
     }
 
     /// Requests other limits of all clients of the same records that follow requests; see

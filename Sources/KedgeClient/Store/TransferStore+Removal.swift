@@ -29,22 +29,35 @@ extension TransferStore {
     package func removeRecords(
         in states: Set<TransferState>, before time: Timestamp
     ) async throws -> Int {
-        let names = states.filter(\.isFinal).map(\.rawValue)
+        let states = states.filter(\.isFinal)
+        // Most calls find none, and need not wait for another process that writes.
+        let isAny = try await reading("look for old records") { database in
+            try !Self.ids(in: states, before: time, database).isEmpty
+        }
+        guard isAny else { return 0 }
         return try await transaction("remove records") { database in
-            var ids: [String] = []
-            for direction in [TransferDirection.upload, .download] {
-                for state in names {
-                    ids += try String.fetchAll(
-                        database,
-                        sql: """
-                            SELECT transfer_id FROM \(direction.table)
-                            WHERE state = ? AND updated_at < ?
-                            """, arguments: [state, time.millisecondsSinceEpoch])
-                }
-            }
+            let ids = try Self.ids(in: states, before: time, database)
             try Self.remove(ids, in: database)
             return ids.count
         }
+    }
+
+    /// Returns the ids of transfers in one of the states whose last change is older than the time.
+    private static func ids(
+        in states: Set<TransferState>, before time: Timestamp, _ database: Database
+    ) throws -> [String] {
+        var ids: [String] = []
+        for direction in [TransferDirection.upload, .download] {
+            for state in states {
+                ids += try String.fetchAll(
+                    database,
+                    sql: """
+                        SELECT transfer_id FROM \(direction.table)
+                        WHERE state = ? AND updated_at < ?
+                        """, arguments: [state.rawValue, time.millisecondsSinceEpoch])
+            }
+        }
+        return ids
     }
 
     private static func remove(_ ids: [String], in database: Database) throws {

@@ -144,7 +144,7 @@ struct ClientOptions: ParsableArguments {
         let client = try await reporting { try await TransferClient(configuration: configuration) }
         if let age = settings.keepRecords {
             // Records of failed transfers stay: they say what is missing.
-            _ = try await reporting { try await client.removeRecords(olderThan: age) }
+            await client.pruneRecords(olderThan: age)
         }
         return client
     }
