@@ -62,6 +62,21 @@ import Testing
         #expect(snapshot.state == .failed)
         #expect(snapshot.errorCode == .integrityMismatch)
     }
+
+    @Test(arguments: [(0o600, 0o600), (0o664, 0o664), (0o4755, 0o755)] as [(mode_t, UInt16)])
+    func `a file that replaces another one has its permissions`(
+        before: mode_t, after: UInt16
+    ) async throws {
+        let fixture = try TransferEnvironment()
+        let path = try fixture.write("out.bin", [1])
+        chmod(path, before)
+        let client = try await fixture.client()
+        let id = try await client.enqueueDownload(
+            .file(fixture.addFile(bytes)), to: path, options: DownloadOptions(overwrites: true))
+        #expect(try await client.run(id).state == .completed)
+        #expect(fixture.read("out.bin") == bytes)
+        #expect(try POSIXFileSystem().status(of: path)?.permissions == after)
+    }
 }
 
 /// A disk on which another program swaps a temporary file for its own.

@@ -102,9 +102,12 @@ extension DownloadWorker {
     /// The file stays open, and its name is checked before and after the rename. Another program
     /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
+        let (files, download) = (files, download)
         try await context.onDisk("sync", .downloadFolder) {
+            let permissions = try Self.permissions(
+                replacing: download.destinationPath, files: files)
             // Only the unfinished file is private. A file system without permissions is no failure.
-            try? temp.file.setPermissions(FileCreationMask.newFilePermissions)
+            try? temp.file.setPermissions(permissions)
             try temp.file.syncData()
         }
         guard
@@ -118,7 +121,6 @@ extension DownloadWorker {
                     .destinationExists, operation: "promote",
                     explanation: "The options of this download keep changing."))
         }
-        let (files, download) = (files, download)
         let outcome = try await context.onDisk("promote", .destination) {
             let outcome = try Self.rename(
                 download, temp: temp, digest: digest, size: size, files: files)
@@ -140,6 +142,19 @@ extension DownloadWorker {
                     .integrityMismatch, operation: "promote", resource: download.destinationPath,
                     explanation: "Another program put a file at the destination."))
         }
+    }
+
+    /// Returns the permissions of the file that the download replaces, or else of a new file.
+    ///
+    /// The bits that give a program the rights of its owner or group are not kept: it has other
+    /// bytes now.
+    private static func permissions(
+        replacing path: String, files: any FileSystem
+    ) throws(FileError) -> UInt16 {
+        guard let replaced = try files.status(of: path), replaced.isRegularFile,
+            let permissions = replaced.permissions
+        else { return FileCreationMask.newFilePermissions }
+        return permissions & 0o777
     }
 
     /// The result of giving the file its final name.
