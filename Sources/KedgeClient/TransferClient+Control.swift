@@ -99,15 +99,18 @@ extension TransferClient {
     /// ``ClientConfiguration/bandwidth``.
     public func followBandwidthRequests() async {
         guard let limit = configuration.bandwidth else { return }
-        // A request that cannot be read now is adopted later.
-        var seen = try? await store.bandwidthRequest()
+        var follower = BandwidthFollower()
         while !Task.isCancelled {
-            try? await Task.sleep(for: .seconds(1))
-            guard let request = try? await store.bandwidthRequest(), request != seen else {
-                continue
+            do {
+                let request = try await store.bandwidthRequest()
+                if let rates = follower.note(request) { limit.rates = rates }
+            } catch {
+                // The records are busy, or closed by now: the next read finds the last request.
+                configuration.logger.debug(
+                    "reading limits failed", metadata: ["error": "\(String(reflecting: error))"])
             }
-            seen = request
-            limit.rates = request.rates
+            // Ends early only when the task is canceled, and so the loop.
+            try? await Task.sleep(for: .seconds(1))
         }
     }
 

@@ -4,8 +4,13 @@ package import KedgeTransport
 /// A request to change the limits of all running clients of the same records.
 package struct BandwidthRequest: Sendable, Equatable {
     /// Grows with each request.
-    package var number: Int64
-    package var rates: BandwidthRates
+    package let number: Int64
+    package let rates: BandwidthRates
+
+    package init(number: Int64, rates: BandwidthRates) {
+        self.number = number
+        self.rates = rates
+    }
 }
 
 extension TransferStore {
