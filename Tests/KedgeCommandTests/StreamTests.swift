@@ -78,6 +78,24 @@ struct StreamTests {
         #expect(try SampleFile.digest(of: copy) == source.digest)
     }
 
+    @Test func `a stream follows a limit that changes while it runs`() async throws {
+        let server = try await fixture.serve()
+        let source = try fixture.sample(mebibytes: 12)
+        let client = try fixture.start(
+            program: "/bin/sh",
+            ["-c", "cat '\(source.path)' | \(try Command.path()) upload - --name x --bwlimit 64K"],
+            environment: ["KEDGE_SERVER": server.url])
+        // At the first rate, it would take three minutes.
+        try await Task.sleep(for: .seconds(2))
+        #expect(client.isRunning)
+        let changed = try await fixture.run(["transfers", "limit", "off"])
+        #expect(changed.termination == .exited(0), "\(changed.errors)")
+        let finished = try await fixture.finish(client, within: .seconds(30))
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        let id = finished.output.trimmingCharacters(in: .newlines)
+        try await fixture.expectServed(source, id: id, at: server.url)
+    }
+
     @Test(arguments: [
         ("echo abc | $K upload - --name x --size 5", "FILE_TRUNCATED"),
         ("echo abc | $K upload - --name x --size 3", "SIZE_MISMATCH"),

@@ -83,14 +83,19 @@ struct StreamCommand: Sendable {
     private func running(
         _ progress: StreamProgress, _ transfer: @escaping @Sendable () async throws -> StreamResult
     ) async throws -> StreamResult {
+        // Ended below, like the transfer.
+        let limits = Task { await client.followBandwidthRequests() }
         let work = Task { try await transfer() }
         let interruption = Interruption { _ in work.cancel() }
         do {
             let result = try await reporting { try await work.value }
             progress.end(result.byteCount)
+            limits.cancel()
+            await limits.value
             try await reporting { try await client.close() }
             return result
         } catch {
+            limits.cancel()
             progress.clear()
             if let status = interruption.exitStatus {
                 StandardError.write("Interrupted.\n")
