@@ -58,15 +58,15 @@ struct StreamUpload {
         let created = try await retry { try await client.create(description) }
         do {
             return try await send(to: created.address, confirmEnd: confirmEnd, nextBytes)
-        } catch let error as TransferError {
-            let isRemoved = await remove(created.address)
-            throw TransferError(
-                error.code, operation: error.operation, resource: error.resource,
-                explanation: (error.explanation ?? error.code.facts.sentence)
-                    + (isRemoved ? Self.removedText : Self.leftText), cause: error.cause)
         } catch {
-            await remove(created.address)
-            throw error
+            let isRemoved = await remove(created.address)
+            let failure = (error as? RequestFailure)?.asTransferError ?? error
+            // A canceled task and errors of the closures speak for themselves.
+            guard let known = failure as? TransferError else { throw failure }
+            throw TransferError(
+                known.code, operation: known.operation, resource: known.resource,
+                explanation: (known.explanation ?? known.code.facts.sentence)
+                    + (isRemoved ? Self.removedText : Self.leftText), cause: known.cause)
         }
     }
 
@@ -123,7 +123,6 @@ struct StreamUpload {
     /// unfinished uploads after a while.
     ///
     /// - Returns: Whether the server confirmed it.
-    @discardableResult
     private func remove(_ address: UploadAddress) async -> Bool {
         let client = client
         // Awaited here: only the cancellation must not reach the request.
