@@ -79,6 +79,9 @@ package protocol OpenFile: AnyObject, Sendable {
     func duplicateDescriptor() throws(FileError) -> Int32?
     /// Sets the permissions. Some file systems have none, and refuse.
     func setPermissions(_ permissions: UInt16) throws(FileError)
+    /// Sets the time of the last change to the content, in nanoseconds since 1970. File systems
+    /// round it down to their own precision.
+    func setModificationTime(_ nanoseconds: Int64) throws(FileError)
     /// Makes the content durable, with the size needed to read it back (fdatasync).
     func syncData() throws(FileError)
     /// Sets the size; new bytes read as zero and take no space.
@@ -105,6 +108,8 @@ extension OpenFile {
     package func duplicateDescriptor() throws(FileError) -> Int32? { nil }
     /// Does nothing.
     package func setPermissions(_ permissions: UInt16) throws(FileError) {}
+    /// Does nothing.
+    package func setModificationTime(_ nanoseconds: Int64) throws(FileError) {}
 }
 
 /// The seam to the file system. Kedge does all file operations through it, so that tests can

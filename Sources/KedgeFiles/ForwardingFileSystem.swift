@@ -79,6 +79,10 @@ extension ForwardingFile {
         try base.setPermissions(permissions)
     }
 
+    package func setModificationTime(_ nanoseconds: Int64) throws(FileError) {
+        try base.setModificationTime(nanoseconds)
+    }
+
     package func syncData() throws(FileError) { try base.syncData() }
 
     package func truncate(to byteCount: Int64) throws(FileError) {

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import KedgeLocks
+internal import KedgeModel
 
 /// An open descriptor.
 ///
@@ -134,6 +135,17 @@ final class POSIXFile: OpenFile {
     func setPermissions(_ permissions: UInt16) throws(FileError) {
         try call("fchmod") { (descriptor) throws(FileError) in
             _ = try retrying("fchmod", path) { fchmod(descriptor, mode_t(permissions)) }
+        }
+    }
+
+    func setModificationTime(_ nanoseconds: Int64) throws(FileError) {
+        let (seconds, rest) = FileTime(nanosecondsSinceEpoch: nanoseconds).parts
+        try call("futimens") { (descriptor) throws(FileError) in
+            // The time of the last access stays.
+            var record = stat()
+            _ = try retrying("fstat", path) { fstat(descriptor, &record) }
+            let times = [record.st_atim, timespec(tv_sec: Int(seconds), tv_nsec: Int(rest))]
+            _ = try retrying("futimens", path) { futimens(descriptor, times) }
         }
     }
 

@@ -49,6 +49,22 @@ struct OpenFileTests {
         #expect(try file.bytes(at: 0, count: max(0, count - 1)) == Array(bytes.dropFirst()))
     }
 
+    @Test(arguments: [0, 1, -1, 1_764_106_893_123_456_789, -62_000_000_001] as [Int64])
+    func `a modification time is set to the nanosecond, and the time of access stays`(
+        nanoseconds: Int64
+    ) throws {
+        let file = try files.open(path, .createNew)
+        try file.write([1], at: 0)
+        var before = stat()
+        lstat(path, &before)
+        try file.setModificationTime(nanoseconds)
+        var after = stat()
+        lstat(path, &after)
+        #expect(try file.status().modifiedNanoseconds == nanoseconds)
+        #expect(after.st_atim.tv_sec == before.st_atim.tv_sec)
+        #expect(after.st_atim.tv_nsec == before.st_atim.tv_nsec)
+    }
+
     @Test func `a file is prefetched up to its end and not beyond`() throws {
         let file = try files.open(path, .createNew)
         try file.write([UInt8](repeating: 1, count: 200_000), at: 0)

@@ -104,6 +104,9 @@ struct WireMessageTests {
         var bare = meta
         bare.mimeType = nil
         try expect(bare, has: names.subtracting(["mimeType"]))
+        var dated = meta
+        dated.mtime = "any text"
+        try expect(dated, has: names.union(["mtime"]))
         try expect(FileChunks(chunkSize: 4, sha256: [digest]), has: ["chunkSize", "sha256"])
         try expect(FileList(files: [meta], next: "x"), has: ["files", "next"])
         try expect(FileList(files: [], next: nil), has: ["files"])

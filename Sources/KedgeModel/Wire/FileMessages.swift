@@ -73,12 +73,15 @@ public struct FileMeta: Codable, Hashable, Sendable {
     /// The path that the uploader stored in the metadata; nil for none. Untrusted: check it with
     /// ``FilePath/isSafe(_:)`` before it becomes a file.
     public var path: String?
+    /// The modification time that the uploader stored in the metadata, as RFC 3339 text; nil for
+    /// none. Untrusted: it may be any text.
+    public var mtime: String?
 
     /// Creates the description of a finished file. Except for ``damagedAt``, it never changes.
     public init(
         remoteFileId: FileID, fileName: String, size: Int64, sha256: SHA256Digest,
         mimeType: String?, etag: String, chunkSize: Int64, createdAt: Timestamp,
-        damagedAt: Timestamp? = nil, path: String? = nil
+        damagedAt: Timestamp? = nil, path: String? = nil, mtime: String? = nil
     ) {
         self.remoteFileId = remoteFileId
         self.fileName = fileName
@@ -90,6 +93,7 @@ public struct FileMeta: Codable, Hashable, Sendable {
         self.createdAt = createdAt
         self.damagedAt = damagedAt
         self.path = path
+        self.mtime = mtime
     }
 }
 
