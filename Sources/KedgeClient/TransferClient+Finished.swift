@@ -26,7 +26,7 @@ extension TransferClient {
             upload.identity.comparison(with: identity) != .changed,
             options.fileName.map({ FileName.sanitized($0) == upload.fileName }) ?? true,
             options.mimeType.map({ $0 == upload.mimeType }) ?? true,
-            options.metadata.allSatisfy({ upload.metadata[$0] == $1 }),
+            options.matchMetadata(of: upload),
             try await isAtServer(upload), try await isContent(of: upload, inFile: identity)
         else { return nil }
         return try await transfer(upload.status.id)

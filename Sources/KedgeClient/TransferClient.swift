@@ -129,8 +129,9 @@ public final class TransferClient: Sendable {
         upload.givenSessionID = options.sessionID
         upload.metadata = options.metadata
         upload.sendsAllBytes = options.sendsAllBytes
+        upload.keepsModificationTime = options.keepsModificationTime
         var stored = try await store.findOrInsert(upload)
-        if options.metadata.contains(where: { stored.metadata[$0] != $1 }) {
+        if !options.matchMetadata(of: stored) {
             // Its session has other metadata, which no later request changes: another path, for
             // example. Continuing would make a file that is not the requested one.
             let refusal = TransferError(
@@ -144,7 +145,7 @@ public final class TransferClient: Sendable {
             try await retry(stored.status.id, fromScratch: true)
             stored = try await store.findOrInsert(upload)
             // Another process was faster.
-            guard options.metadata.allSatisfy({ stored.metadata[$0] == $1 }) else { throw refusal }
+            guard options.matchMetadata(of: stored) else { throw refusal }
         }
         return try await makeReady(stored.status)
     }
@@ -169,6 +170,7 @@ public final class TransferClient: Sendable {
             tempPath: TempFile.path(for: path, id: status.id), overwrites: options.overwrites,
             pinnedHash: options.expectedSHA256, chunkSize: max(1, configuration.chunkSize))
         download.resumesUnverified = options.resumesUnverified
+        download.keepsModificationTime = options.keepsModificationTime
         let stored = try await store.findOrInsert(download)
         guard stored.reference == reference else {
             throw TransferError(
@@ -269,7 +271,7 @@ public final class TransferClient: Sendable {
                         + " nor filetype; not \(key).")
             }
         case .resumableUpload:
-            guard !options.metadata.isEmpty else { return }
+            guard !options.metadata.isEmpty || options.keepsModificationTime else { return }
             throw refusal("The protocol \(UploadProtocol.resumableUpload) has no metadata.")
         }
     }

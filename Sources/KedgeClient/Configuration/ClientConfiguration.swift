@@ -107,6 +107,9 @@ public struct UploadOptions: Sendable {
     /// `path` is the file's path below a folder. Not supported by
     /// ``UploadProtocol/resumableUpload``.
     public var metadata: [String: String]
+    /// Whether the server stores the modification time of the file, as `mtime` in the metadata;
+    /// false. Not supported by ``UploadProtocol/resumableUpload``.
+    public var keepsModificationTime: Bool
     /// Preferred chunk size in bytes; nil for the client's. In protocols other than
     /// ``UploadProtocol/native`` it only determines how progress is counted; request sizes adapt to
     /// the link.
@@ -129,7 +132,8 @@ public struct UploadOptions: Sendable {
     public init(
         fileName: String? = nil, mimeType: String? = nil, chunkSize: Int64? = nil,
         uploadProtocol: UploadProtocol = .native, sessionID: SessionID? = nil,
-        metadata: [String: String] = [:], sendsAllBytes: Bool = false
+        metadata: [String: String] = [:], sendsAllBytes: Bool = false,
+        keepsModificationTime: Bool = false
     ) {
         self.fileName = fileName
         self.mimeType = mimeType
@@ -138,6 +142,7 @@ public struct UploadOptions: Sendable {
         self.sessionID = sessionID
         self.metadata = metadata
         self.sendsAllBytes = sendsAllBytes
+        self.keepsModificationTime = keepsModificationTime
     }
 
     /// Creates options, by the earlier name of the protocol's parameter.
@@ -155,6 +160,12 @@ public struct UploadOptions: Sendable {
         get { uploadProtocol }
         set { uploadProtocol = newValue }
     }
+
+    /// Whether the upload sends the metadata that these options ask for.
+    func matchMetadata(of upload: UploadTransfer) -> Bool {
+        metadata.allSatisfy { upload.metadata[$0] == $1 }
+            && (upload.keepsModificationTime || !keepsModificationTime)
+    }
 }
 
 /// Options of a download.
@@ -170,14 +181,18 @@ public struct DownloadOptions: Sendable {
     /// and no SHA-256 is known. The result is ``Verification/unverified``. If the file was replaced
     /// in between, it is a mixture of both versions.
     public var resumesUnverified: Bool
+    /// Whether the file gets the modification time that was stored with it, or from other servers
+    /// that of `Last-Modified`; false. Without a known time it has that of the download.
+    public var keepsModificationTime: Bool
 
     /// Creates options.
     public init(
         overwrites: Bool = false, expectedSHA256: SHA256Digest? = nil,
-        resumesUnverified: Bool = false
+        resumesUnverified: Bool = false, keepsModificationTime: Bool = false
     ) {
         self.overwrites = overwrites
         self.expectedSHA256 = expectedSHA256
         self.resumesUnverified = resumesUnverified
+        self.keepsModificationTime = keepsModificationTime
     }
 }

@@ -102,12 +102,14 @@ extension DownloadWorker {
     /// The file stays open, and its name is checked before and after the rename. Another program
     /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
-        let (files, download) = (files, download)
+        let (files, download, time) = (files, download, keptTime())
         try await context.onDisk("sync", .downloadFolder) {
             let permissions = try Self.permissions(
                 replacing: download.destinationPath, files: files)
             // Only the unfinished file is private. A file system without permissions is no failure.
             try? temp.file.setPermissions(permissions)
+            // After the last write, which would change it. Best effort, too.
+            if let time { try? temp.file.setModificationTime(time.nanosecondsSinceEpoch) }
             try temp.file.syncData()
         }
         guard
@@ -142,6 +144,16 @@ extension DownloadWorker {
                     .integrityMismatch, operation: "promote", resource: download.destinationPath,
                     explanation: "Another program put a file at the destination."))
         }
+    }
+
+    /// Returns the modification time for the file; nil to leave its own.
+    private func keptTime() -> FileTime? {
+        guard download.keepsModificationTime else { return nil }
+        if remote.modified == nil {
+            context.logger.notice(
+                "modification time unknown", metadata: ["transfer": "\(context.lease.id)"])
+        }
+        return remote.modified
     }
 
     /// Returns the permissions of the file that the download replaces, or else of a new file.

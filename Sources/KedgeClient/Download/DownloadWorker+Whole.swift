@@ -80,6 +80,8 @@ extension DownloadWorker {
     ) async throws {
         remote.byteCount = byteCount
         remote.validator = RangeValidator(fields)
+        // That of a Kedge server's file is in its metadata.
+        if download.reference.isURL { remote.modified = RemoteFile.modified(fields) }
         if let digest = fields[.reprDigest].flatMap({ DigestHeader.parseRFC9530($0) }) {
             remote.sha256 = digest
         }

@@ -73,7 +73,8 @@ struct FileFetcher: Sendable {
             url: api.fileURL(id), byteCount: meta.size,
             validator: RangeValidator([.eTag: meta.etag]), sha256: meta.sha256,
             acceptsRanges: true, chunkSize: meta.chunkSize,
-            chunkDigests: try await chunkDigests(of: id, layout: layout))
+            chunkDigests: try await chunkDigests(of: id, layout: layout),
+            modified: meta.mtime.flatMap { FileTime($0) })
         return ServerAPI.Answered(value: file, answer: answered.answer)
     }
 
@@ -137,6 +138,7 @@ struct FileFetcher: Sendable {
             if file.validator == .weak(""), file.byteCount == head.byteCount {
                 file.validator = head.validator
                 file.sha256 = file.sha256 ?? head.sha256
+                file.modified = file.modified ?? head.modified
             }
         case 200:
             read(response.headerFields, into: &file)
@@ -152,6 +154,7 @@ struct FileFetcher: Sendable {
 
     private func read(_ fields: HTTPFields, into file: inout RemoteFile) {
         file.validator = RangeValidator(fields)
+        file.modified = RemoteFile.modified(fields)
         file.sha256 = fields[.reprDigest].flatMap { DigestHeader.parseRFC9530($0) }
     }
 

@@ -33,6 +33,8 @@ package struct DownloadTransfer: Sendable, Equatable {
     package var remoteChangeCount: Int
     /// Whether the user lets it resume where nothing proves that the file is unchanged.
     package var resumesUnverified = false
+    /// Whether the file gets the modification time that its server reports.
+    package var keepsModificationTime = false
     /// Whether the reference is a URL without its user, password, query and fragment. They are kept
     /// only while the download can resume.
     package var isURLRedacted = false

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 package import KedgeModel
 
 /// Metadata that a server reports about a file before its download.
@@ -12,12 +13,19 @@ package struct RemoteFile: Sendable, Equatable {
     /// Chunk size and digests, if the server offers them.
     package var chunkSize: Int64?
     package var chunkDigests: [SHA256Digest]?
+    /// Time of the last change to its content, as the uploader or the server reports it.
+    package var modified: FileTime?
 
     /// Whether the file can be fetched in ranges and resumed later, whatever else is known.
     package var isResumable: Bool { hasRanges && !validator.isWeak }
 
     /// Whether ranges of the file can be requested.
     var hasRanges: Bool { acceptsRanges && byteCount != nil }
+
+    /// Returns the time in `Last-Modified`; nil for a missing or malformed one.
+    static func modified(_ fields: HTTPFields) -> FileTime? {
+        fields[.lastModified].flatMap { Timestamp(httpDate: $0) }.flatMap { FileTime($0) }
+    }
 
     /// Returns a strong entity tag in quotes; nil for a weak, missing or malformed one.
     package static func strongETag(_ value: String?) -> String? {

@@ -13,6 +13,8 @@ package struct UploadTransfer: Sendable, Equatable {
     package let mimeType: String?
     /// Text to store with the file on the server, by key.
     package var metadata: [String: String] = [:]
+    /// Whether the server stores the modification time of the file, too.
+    package var keepsModificationTime = false
     /// The upload protocol. For other protocols than the native one, ``TransferStatus/serverURL``
     /// is the creation URL as it was given.
     package let uploadProtocol: UploadProtocol
@@ -47,6 +49,13 @@ package struct UploadTransfer: Sendable, Equatable {
     package var replaces: TransferID?
     /// The transfer that replaced this one because the file changed.
     package var replacedBy: TransferID?
+
+    /// The metadata to send. A time that the user has set takes precedence over that of the file.
+    var sentMetadata: [String: String] {
+        guard keepsModificationTime else { return metadata }
+        let time = FileTime(nanosecondsSinceEpoch: identity.modifiedNanoseconds)
+        return metadata.merging([FileTime.metadataKey: time.text]) { own, _ in own }
+    }
 
     /// Chunks of the file.
     package var layout: ChunkLayout {

@@ -31,7 +31,7 @@ extension SequentialUploadWorker {
         try refuseTooLarge()
         let description = UploadDescription(
             fileName: upload.fileName, mimeType: upload.mimeType, byteCount: size,
-            digest: upload.fileHash, metadata: upload.metadata)
+            digest: upload.fileHash, metadata: upload.sentMetadata)
         let client = client
         // Nothing was sent yet: the user can correct the URL.
         let created = try await context.coordinator.retrying(surfacing: [.redirected]) {

@@ -29,6 +29,7 @@ enum TransferColumn: String, Sendable {
     case remoteFileID = "remote_file_id"
     case chunkSize = "chunk_size"
     case fileHash = "file_hash_sha256"
+    case keepsModificationTime = "keeps_modification_time"
 
     // The table of uploads.
     case path

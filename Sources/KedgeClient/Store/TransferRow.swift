@@ -164,6 +164,7 @@ extension UploadTransfer {
                 .dialect, row.text(.dialect).flatMap(UploadProtocol.init(rawValue:))))
         metadata = try row.optional(.metadata, UploadMetadata.decode) ?? [:]
         sendsAllBytes = row.integer(.sendsAllBytes) == 1
+        keepsModificationTime = row.integer(.keepsModificationTime) == 1
         uploadURL = row.text(.uploadURL)
         interopVersion = row.integer(.interopVersion)
         maxConcurrentChunks = row.integer(.maxConcurrentChunks).map { Int($0) }
@@ -203,6 +204,7 @@ extension DownloadTransfer {
         fileHash = try row.digest(.fileHash)
         remoteChangeCount = Int(row.integer(.remoteChangeCount) ?? 0)
         resumesUnverified = row.integer(.resumesUnverified) == 1
+        keepsModificationTime = row.integer(.keepsModificationTime) == 1
         isURLRedacted = row.integer(.isURLRedacted) == 1
         isDestinationInDoubt = row.integer(.isDestinationInDoubt) == 1
     }

@@ -143,9 +143,9 @@ extension TransferStore {
     ) async throws -> Bool {
         try await update(lease, operation: "begin promotion") { change in
             let now = try DownloadTransfer(change.row)
-            guard now.overwrites == known.overwrites, now.expectedHash == known.expectedHash else {
-                return false
-            }
+            guard now.overwrites == known.overwrites, now.expectedHash == known.expectedHash,
+                now.keepsModificationTime == known.keepsModificationTime
+            else { return false }
             change.set(.fileHash, fileHash.bytes)
             change.set(.expectedSize, size)
             change.set(.readBackBytes, readBackByteCount)
@@ -194,11 +194,13 @@ extension TransferStore {
         guard
             hasMoved || existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash
                 || existing.resumesUnverified != wanted.resumesUnverified
+                || existing.keepsModificationTime != wanted.keepsModificationTime
         else { return existing }
         var change = RowChange(row, in: database)
         if hasMoved { change.set(.serverURL, wanted.status.serverURL) }
         change.set(.overwrites, wanted.overwrites)
         change.set(.resumesUnverified, wanted.resumesUnverified)
+        change.set(.keepsModificationTime, wanted.keepsModificationTime)
         if pinned != wanted.expectedHash {
             // Without a pinned hash, the server is asked again.
             change.set(.expectedHash, wanted.expectedHash?.bytes)
@@ -226,16 +228,17 @@ extension TransferStore {
             sql: """
                 INSERT INTO download_transfer (transfer_id, server_url, remote_file_id, remote_url,
                     destination_path, temp_path, overwrites, expected_hash, is_hash_pinned,
-                    resumes_unverified, chunk_size, state, created_at, updated_at)
+                    resumes_unverified, keeps_modification_time, chunk_size, state, created_at,
+                    updated_at)
                 VALUES (:id, :server, :file, :url, :destination, :temp, :overwrites, :hash, :pinned,
-                    :unverified, :chunk, :state, :created, :created)
+                    :unverified, :keeps_time, :chunk, :state, :created, :created)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "file": fileID, "url": url,
                 "destination": download.destinationPath, "temp": download.tempPath,
                 "overwrites": download.overwrites, "hash": download.expectedHash?.blob,
                 "pinned": download.isHashPinned, "unverified": download.resumesUnverified,
-                "chunk": download.chunkSize,
+                "keeps_time": download.keepsModificationTime, "chunk": download.chunkSize,
                 "state": status.state.rawValue,
                 "created": status.createdAt.millisecondsSinceEpoch,
             ])

@@ -179,11 +179,13 @@ extension TransferStore {
         guard
             existing.mimeType != wanted.mimeType || existing.chunkSize != chunkSize
                 || existing.metadata != wanted.metadata
+                || existing.keepsModificationTime != wanted.keepsModificationTime
         else { return existing }
         var change = RowChange(row, in: database)
         change.set(.mimeType, wanted.mimeType)
         change.set(.chunkSize, chunkSize)
         change.set(.metadata, UploadMetadata.encode(wanted.metadata))
+        change.set(.keepsModificationTime, wanted.keepsModificationTime)
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
     }
@@ -195,10 +197,10 @@ extension TransferStore {
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
                     idempotency_key, replaces, given_session_id, dialect, state, created_at,
-                    updated_at, metadata, sends_all_bytes)
+                    updated_at, metadata, sends_all_bytes, keeps_modification_time)
                 VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
                     :chunk, :key, :replaces, :given, :dialect, :state, :created, :created,
-                    :metadata, :all)
+                    :metadata, :all, :keeps_time)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -213,6 +215,7 @@ extension TransferStore {
                 "created": status.createdAt.millisecondsSinceEpoch,
                 "metadata": UploadMetadata.encode(upload.metadata),
                 "all": upload.sendsAllBytes,
+                "keeps_time": upload.keepsModificationTime,
             ])
     }
 }

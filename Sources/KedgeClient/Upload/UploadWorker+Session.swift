@@ -13,11 +13,12 @@ extension UploadWorker {
     }
 
     private func createSession() async throws {
+        let metadata = upload.sentMetadata
         let request = CreateSessionRequest(
             fileName: upload.fileName, fileSize: upload.identity.byteCount,
             mimeType: upload.mimeType, chunkSize: upload.chunkSize,
             fileHashSha256: upload.fileHash,
-            metadata: upload.metadata.isEmpty ? nil : upload.metadata,
+            metadata: metadata.isEmpty ? nil : metadata,
             adoptSessionId: upload.adoptSessionID)
         let (api, key) = (context.api, upload.idempotencyKey)
         let offersStoredFiles = reusesStoredFiles

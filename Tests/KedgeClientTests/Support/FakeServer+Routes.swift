@@ -170,7 +170,7 @@ extension FakeServer.State {
         sessions[id] = session
         files[file] = FakeServer.StoredFile(
             bytes: bytes, name: session.name, etag: "\"\(digest.hex)\"",
-            chunkSize: session.chunkSize)
+            chunkSize: session.chunkSize, mtime: session.metadata["mtime"])
         return Reply(
             json: FinalizeResponse(
                 remoteFileId: file, fileHashSha256: digest, size: Int64(bytes.count),
@@ -195,7 +195,8 @@ extension FakeServer.State {
             json: FileMeta(
                 remoteFileId: id, fileName: file.name, size: Int64(file.bytes.count),
                 sha256: SHA256Hasher.digest(of: file.bytes), mimeType: nil, etag: file.etag,
-                chunkSize: file.chunkSize, createdAt: Timestamp(millisecondsSinceEpoch: 0)))
+                chunkSize: file.chunkSize, createdAt: Timestamp(millisecondsSinceEpoch: 0),
+                mtime: file.mtime))
     }
 
     func file(_ text: String, _ seen: FakeServer.Seen) -> Reply {

@@ -30,6 +30,7 @@ final class FakeServer: HTTPTransport {
         var name = "file"
         var etag: String
         var chunkSize: Int64
+        var mtime: String?
     }
 
     /// Something served under `/plain/name`, by a server that is not Kedge.
