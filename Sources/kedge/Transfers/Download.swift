@@ -41,6 +41,13 @@ struct Download: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Files to download at the same time.", valueName: "count"))
     var parallel = 2
     @Flag(help: "Replace an existing file at the destination.") var overwrite = false
+    @Flag(
+        name: .customLong("keep-mtime"),
+        help: """
+            Give each file the modification time that `kedge upload --keep-mtime` stored, or from \
+            other servers that of Last-Modified.
+            """)
+    var keepsModificationTime = false
     @Option(help: "SHA-256 that the file must have, as 64 hexadecimal digits.") var sha256: String?
     @Flag(
         help: """
@@ -83,9 +90,11 @@ struct Download: AsyncParsableCommand {
         for (isSet, option) in folderOnly where isSet && prefix == nil {
             throw ValidationError("\(option) needs --prefix.")
         }
-        guard !isStream || (sources.count == 1 && !overwrite && !resumeUnverified) else {
+        let isForFile = overwrite || resumeUnverified || keepsModificationTime
+        guard !isStream || (sources.count == 1 && !isForFile) else {
             throw ValidationError(
-                "-o - takes one id or URL, without --overwrite and --resume-unverified.")
+                "-o - takes one id or URL, without --overwrite, --resume-unverified and"
+                    + " --keep-mtime.")
         }
         guard !isStream || !options.json else {
             throw ValidationError("-o - writes the file to standard output; --json cannot.")
@@ -111,7 +120,7 @@ struct Download: AsyncParsableCommand {
         }
         let downloadOptions = DownloadOptions(
             overwrites: overwrite, expectedSHA256: sha256.flatMap { SHA256Digest(hex: $0) },
-            resumesUnverified: resumeUnverified)
+            resumesUnverified: resumeUnverified, keepsModificationTime: keepsModificationTime)
         let checking = checkContainer
         let run = TransferRun(client: client, options: options) { snapshot, display in
             try await checking.checkResult(snapshot, client, display)

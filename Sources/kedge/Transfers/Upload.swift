@@ -64,6 +64,10 @@ struct Upload: AsyncParsableCommand {
         help: ArgumentHelp(
             "Text to store with the files; may be repeated.", valueName: "key=value"))
     var metadata: [MetadataArgument] = []
+    @Flag(
+        name: .customLong("keep-mtime"),
+        help: "Store the modification times of the files, for `kedge download --keep-mtime`.")
+    var keepsModificationTime = false
     @Option(help: ArgumentHelp("Media type to store with the files.", valueName: "type"))
     var mimeType: String?
     @Option(help: ArgumentHelp("Chunk size to request: bytes, or 8M.", valueName: "bytes"))
@@ -101,6 +105,11 @@ struct Upload: AsyncParsableCommand {
         }
         guard session == nil || (files.count == 1 && uploadProtocol.value == .native) else {
             throw ValidationError("--session needs exactly one file and the native --protocol.")
+        }
+        guard !keepsModificationTime || (session == nil && uploadProtocol.value != .resumableUpload)
+        else {
+            throw ValidationError(
+                "--keep-mtime needs a protocol with metadata: native or tus, without --session.")
         }
         guard name == nil || (files.count == 1 && !recursive) else {
             throw ValidationError("--name needs exactly one file.")
@@ -143,14 +152,15 @@ struct Upload: AsyncParsableCommand {
             throw ValidationError("--name must be a name of at most 255 bytes without / and \\.")
         }
         let isOther = [
-            recursive, session != nil, again, !metadata.isEmpty, chunkSize != nil,
-            checkContainer != .off, uploadProtocol.value != .native, prefix != nil, followLinks,
+            recursive, session != nil, again, !metadata.isEmpty, keepsModificationTime,
+            chunkSize != nil, checkContainer != .off, uploadProtocol.value != .native,
+            prefix != nil, followLinks,
             !folder.include.isEmpty, !folder.exclude.isEmpty, folder.dryRun,
         ]
         guard !isOther.contains(true) else {
             throw ValidationError(
                 "Standard input and commands take no options of folders, and no --session, --again,"
-                    + " --metadata, --chunk-size, --check-container and --protocol.")
+                    + " --metadata, --keep-mtime, --chunk-size, --check-container and --protocol.")
         }
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
             throw ValidationError("--sha256 must be 64 hexadecimal digits.")
@@ -178,7 +188,8 @@ struct Upload: AsyncParsableCommand {
         }
         var uploadOptions = UploadOptions(
             fileName: name, mimeType: mimeType, chunkSize: chunkSize?.byteCount,
-            uploadProtocol: uploadProtocol.value, sessionID: sessionID)
+            uploadProtocol: uploadProtocol.value, sessionID: sessionID,
+            keepsModificationTime: keepsModificationTime)
         uploadOptions.sendsAllBytes = again
         for entry in metadata { uploadOptions.metadata[entry.key] = entry.value }
         let wish = chunkSize?.byteCount
