@@ -151,7 +151,7 @@ extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
         file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
-        blob_scrub.damaged_at, file.path
+        blob_scrub.damaged_at, file.path, file.modified_at
         """
     static let source = """
         file LEFT JOIN blob ON blob.sha256 = file.sha256 \
@@ -170,6 +170,7 @@ extension FileRecord {
             deletedAt: (row["deleted_at"] as Int64?)
                 .map { Timestamp(millisecondsSinceEpoch: $0) }, location: row["location"],
             damagedAt: (row["damaged_at"] as Int64?)
-                .map { Timestamp(millisecondsSinceEpoch: $0) }, path: row["path"])
+                .map { Timestamp(millisecondsSinceEpoch: $0) }, path: row["path"],
+            modified: (row["modified_at"] as Int64?).map { FileTime(nanosecondsSinceEpoch: $0) })
     }
 }

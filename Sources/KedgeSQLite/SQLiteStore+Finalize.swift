@@ -109,11 +109,15 @@ extension Database {
             """
             INSERT INTO file (
                 id, owner, session_id, session, file_name, mime_type, byte_count, sha256,
-                chunk_size, created_at, path)
+                chunk_size, created_at, path, modified_at)
             SELECT file_id, owner, id, number, file_name, mime_type, file_size, final_sha256,
-                chunk_size, ?, ?
+                chunk_size, ?, ?, ?
             FROM session WHERE number = ?
-            """, [now.millisecondsSinceEpoch, session.record.path, session.number])
+            """,
+            [
+                now.millisecondsSinceEpoch, session.record.path,
+                session.record.modified?.nanosecondsSinceEpoch, session.number,
+            ])
         try run(
             """
             UPDATE session SET state = 'completed', staging_key = NULL, staging_state = NULL,

@@ -30,7 +30,7 @@ struct StreamUploadTests {
         let result = try await upload(try await client())
         #expect(result.byteCount == 1)
         #expect(fixture.uploads.values.map(\.bytes) == [[7]])
-        #expect(fixture.uploads.values.allSatisfy(\.isComplete))
+        #expect(fixture.uploads.values.allSatisfy { $0.isComplete })
     }
 
     /// Returns the error for a server that refuses the bytes.

@@ -22,6 +22,40 @@ struct ModificationTimeTests {
         try await fixture.expectServed(source, id: id, at: server.url)
     }
 
+    /// The modification time of a file to the nanosecond.
+    private func modified(_ path: String) throws -> timespec {
+        var status = stat()
+        guard stat(path, &status) == 0 else { throw TestFailure("no file \(path)") }
+        return status.st_mtim
+    }
+
+    @Test(arguments: ["native", "tus"])
+    func `files of a folder come back with their times`(uploadProtocol: String) async throws {
+        let server = try await fixture.serve()
+        let folder = fixture.path("trip")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        let times = [timespec(tv_sec: 784_111_777, tv_nsec: 123_456_789), timespec()]
+        for (index, time) in times.enumerated() {
+            let sample = try fixture.sample("trip/\(index).bin", mebibytes: 1, seed: UInt64(index))
+            #expect(utimensat(AT_FDCWD, sample.path, [time, time], 0) == 0)
+        }
+        let up = try await fixture.run([
+            "upload", "-r", folder, "--keep-mtime", "--protocol", uploadProtocol, "--server",
+            uploadProtocol == "tus" ? "\(server.url)/tus/" : server.url,
+        ])
+        #expect(up.termination == .exited(0), "\(up.errors)")
+        let copies = fixture.path("copies")
+        let down = try await fixture.run([
+            "download", "--prefix", "trip", "-o", copies, "--keep-mtime", "--server", server.url,
+        ])
+        #expect(down.termination == .exited(0), "\(down.errors)")
+        for (index, time) in times.enumerated() {
+            let copied = try modified("\(copies)/trip/\(index).bin")
+            #expect(copied.tv_sec == time.tv_sec && copied.tv_nsec == time.tv_nsec)
+        }
+    }
+
     @Test func `a download from another server gets the time of Last-Modified`() async throws {
         let content = Array("content".utf8)
         let server = try RangeServer { head, _ in

@@ -94,6 +94,9 @@ package struct SessionRecord: Hashable, Sendable {
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }
 
+    /// The modification time that the client stored in the metadata; nil for none, and for text
+    /// that is no time.
+    package var modified: FileTime? { metadata[FileTime.metadataKey].flatMap { FileTime($0) } }
     /// The path that the client stored in the metadata, by which its file is listed; nil for none,
     /// and for one that cannot be stored: earlier versions accepted any text.
     package var path: String? {
@@ -205,12 +208,14 @@ package struct FileRecord: Hashable, Sendable {
     package var damagedAt: Timestamp?
     /// The uploader's path of the file; see ``SessionRecord/path``.
     package var path: String?
+    /// The modification time of the uploaded file; see ``SessionRecord/modified``.
+    package var modified: FileTime?
 
     package init(
         id: FileID, owner: OwnerID, sessionID: SessionID, fileName: String, mimeType: String?,
         byteCount: Int64, digest: SHA256Digest, chunkSize: Int64, createdAt: Timestamp,
         deletedAt: Timestamp? = nil, location: String? = nil, damagedAt: Timestamp? = nil,
-        path: String? = nil
+        path: String? = nil, modified: FileTime? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -225,6 +230,7 @@ package struct FileRecord: Hashable, Sendable {
         self.location = location
         self.damagedAt = damagedAt
         self.path = path
+        self.modified = modified
     }
 
     /// The name of the file's bytes.

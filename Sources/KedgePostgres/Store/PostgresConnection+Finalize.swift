@@ -57,11 +57,15 @@ extension PostgresConnection {
             """
             INSERT INTO file (
                 id, owner, session_id, session, file_name, mime_type, byte_count, sha256,
-                chunk_size, created_at, path)
+                chunk_size, created_at, path, modified_at)
             SELECT file_id, owner, id, number, file_name, mime_type, file_size, final_sha256,
-                chunk_size, $2, $3
+                chunk_size, $2, $3, $4
             FROM session WHERE number = $1
-            """, [.int8(session.number), .time(now), .text(session.record.path)])
+            """,
+            [
+                .int8(session.number), .time(now), .text(session.record.path),
+                .int8(session.record.modified?.nanosecondsSinceEpoch),
+            ])
         for table in ["partial_chunk", "rival_partial", "finalize_job"] {
             _ = try query("DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
         }

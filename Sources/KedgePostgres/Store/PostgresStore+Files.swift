@@ -175,7 +175,7 @@ extension FileRecord {
     static let columns = """
         file.id, file.owner, file.session_id, file.file_name, file.mime_type, file.byte_count, \
         file.sha256, file.chunk_size, file.created_at, file.deleted_at, blob.location, \
-        blob_scrub.damaged_at, file.path
+        blob_scrub.damaged_at, file.path, file.modified_at
         """
 
     static let source = """
@@ -193,6 +193,7 @@ extension FileRecord {
             deletedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
             location: row.optionalText(),
             damagedAt: row.optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) },
-            path: row.optionalText())
+            path: row.optionalText(),
+            modified: row.optionalInteger().map { FileTime(nanosecondsSinceEpoch: $0) })
     }
 }

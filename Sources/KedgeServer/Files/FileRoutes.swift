@@ -117,7 +117,7 @@ extension FileMeta {
             remoteFileId: file.id, fileName: file.fileName, size: file.byteCount,
             sha256: file.digest, mimeType: file.mimeType, etag: file.etag,
             chunkSize: file.chunkSize, createdAt: file.createdAt, damagedAt: file.damagedAt,
-            path: file.path)
+            path: file.path, mtime: file.modified?.text)
     }
 }
 

@@ -29,6 +29,7 @@ extension TusRoutes {
         new.metadata[TusUpload.MetadataKey.metadata] = metadata.text
         new.metadata[TusUpload.MetadataKey.concat] = concat
         new.metadata[FilePath.metadataKey] = metadata.path
+        new.metadata[FileTime.metadataKey] = metadata.modified?.text
         if case .final(let sourceIDs) = concatenation {
             guard append.isEmpty, fields.fields[TusField.length] == nil else {
                 throw EngineError(

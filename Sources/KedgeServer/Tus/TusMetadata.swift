@@ -65,6 +65,9 @@ struct TusMetadata: Hashable, Sendable {
         first(of: [FilePath.metadataKey]).flatMap { FilePath.isStorable($0) ? $0 : nil }
     }
 
+    /// The modification time of the file; nil without one, and for text that is none.
+    var modified: FileTime? { first(of: [FileTime.metadataKey]).flatMap { FileTime($0) } }
+
     /// The media type; nil when it is not valid. Browsers do not know the type of every file, and
     /// pages then send arbitrary text.
     var mimeType: String? { first(of: ["filetype", "type"]).flatMap { Self.mediaType($0) } }

@@ -29,7 +29,7 @@ struct CheckRun {
         let tally = CheckTally { output.write($0) }
         // Awaited below. A signal cancels it, so that even an unfinished copy is removed.
         let work = Task { try await check(configuration, tally) }
-        let interruption = Interruption { work.cancel() }
+        let interruption = Interruption { _ in work.cancel() }
         let progress = hashing.map { _ in
             // Canceled below.
             Task { await CheckProgress(tally: tally).show() }

@@ -65,6 +65,21 @@ extension MetadataStoreConformance {
                     of: .random(), digest: Sample.digest("a"), fileID: .random())
             }
         },
+        Case("a file keeps the modification time of the metadata, if it is one") { store in
+            for (text, time) in [
+                ("2026-11-25T21:41:33.123456789Z", "2026-11-25T21:41:33.123456789Z"),
+                ("1901-01-01T00:00:00Z", "1901-01-01T00:00:00.000000000Z"), ("yesterday", nil),
+            ] {
+                var session = Sample.session(fileSize: 0)
+                session.metadata["mtime"] = text
+                let record = try await store.make(session)
+                _ = try await store.beginFinalize(
+                    of: record.id, digest: Sample.digest(""), fileID: .random())
+                let file = try await store.completeFinalize(of: record.id, at: Sample.time(1))
+                #expect(file.modified?.text == time)
+                #expect(try await store.file(file.id, owner: record.owner) == file)
+            }
+        },
         Case("a path that cannot be stored does not keep a file from being finished") { store in
             // Earlier versions accepted any text.
             var session = Sample.session(fileSize: 0)

@@ -75,7 +75,8 @@ extension SimulatedMetadata {
                     id: fileID, owner: stored.owner, sessionID: id,
                     fileName: session.record.fileName, mimeType: session.record.mimeType,
                     byteCount: stored.byteCount, digest: digest, chunkSize: stored.chunkSize,
-                    createdAt: now, path: session.record.path),
+                    createdAt: now, path: session.record.path,
+                    modified: session.record.modified),
                 digests: digests)
             rows.makeGarbage(ofBytesOf: session)
             return rows.file(fileID)
@@ -245,7 +246,8 @@ extension MetadataRows {
             record: FileRecord(
                 id: id, owner: record.owner, sessionID: record.id, fileName: record.fileName,
                 mimeType: record.mimeType, byteCount: byteCount, digest: digest,
-                chunkSize: record.chunkSize, createdAt: now, path: record.path),
+                chunkSize: record.chunkSize, createdAt: now, path: record.path,
+                modified: record.modified),
             digests: session.progress.chunks.map(\.digest))
         var completed = session
         completed.giveUpBytes()
