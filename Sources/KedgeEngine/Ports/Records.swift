@@ -1,16 +1,6 @@
 package import KedgeHash
 package import KedgeModel
 
-/// The owner of sessions and files. Another owner's id gets the same response as an unknown one.
-package struct OwnerID: Hashable, Sendable, CustomStringConvertible {
-    package let text: String
-    package init(_ text: String) { self.text = text }
-    package var description: String { text }
-
-    /// The only owner while the server has no authentication; allowed on loopback only.
-    package static let anonymous = OwnerID("anonymous")
-}
-
 /// The name of a session's bytes before they are a blob. Differs from the session's id, because an
 /// adopting session takes over the bytes under their old name.
 package struct StagingKey: Hashable, Sendable, CustomStringConvertible {
