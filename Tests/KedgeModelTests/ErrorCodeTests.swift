@@ -22,7 +22,7 @@ struct ErrorCodeTests {
     private static let retryable: Set<ErrorCode> = [
         .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
         .storageFull, .tooManySessions, .uploadChecksumMismatch, .requestTimeout, .busy,
-        .unavailable, .internalError,
+        .unavailable, .internalError, .rateLimited,
         .offline, .redirected, .protocolViolation,
     ]
 
@@ -38,6 +38,8 @@ struct ErrorCodeTests {
         .unsupportedTransferCoding: 501, .expectationFailed: 417, .requestTooLarge: 413,
         .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
+        .unauthenticated: 401, .forbidden: 403, .linkInvalid: 403, .linkExpired: 403,
+        .quotaExceeded: 413, .rateLimited: 429, .notFound: 404,
     ]
 
     @Test(arguments: designed)
@@ -81,7 +83,10 @@ struct ErrorCodeTests {
             (.remoteChanged, ExitStatus.remoteChanged), (.offline, ExitStatus.network),
             (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
             (.fileDamaged, ExitStatus.integrity), (.fileTooLarge, ExitStatus.tooLarge),
-            (.busy, ExitStatus.busy),
+            (.busy, ExitStatus.busy), (.unauthenticated, ExitStatus.denied),
+            (.forbidden, ExitStatus.denied), (.linkInvalid, ExitStatus.denied),
+            (.linkExpired, ExitStatus.denied), (.quotaExceeded, ExitStatus.tooLarge),
+            (.rateLimited, ExitStatus.busy), (.notFound, ExitStatus.notFound),
             (.usage, ExitStatus.usage),
         ] as [(ErrorCode, Int32)])
     func `causes that call for different actions have different exit statuses`(
@@ -96,6 +101,7 @@ struct ErrorCodeTests {
         #expect(code == .storageFull || code.facts.sentence != ErrorCode.storageFull.facts.sentence)
         #expect(
             code == .internalError || code.facts.sentence != ErrorCode.internalError.facts.sentence)
+        #expect(code == .notFound || code.facts.sentence != ErrorCode.notFound.facts.sentence)
         #expect(code.facts.sentence != ErrorCode.usage.facts.sentence)
     }
 }
