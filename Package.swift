@@ -80,6 +80,8 @@ let package = Package(
             dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", grdb]),
         // Values that both ends share. No I/O, no NIO, no C, no Foundation.
         .target(name: "KedgeModel"),
+        // Keys, codes that authenticate, random bytes, and the texts that carry them. No I/O.
+        .target(name: "KedgeSecrets", dependencies: ["CCrypto", "KedgeHash", "KedgeModel"]),
         .plugin(
             name: "EmbedMigrations", capability: .buildTool(),
             dependencies: ["migration-embedder"], path: "Sources/EmbedMigrations"),
@@ -105,7 +107,9 @@ let package = Package(
             plugins: ["EmbedMigrations"]),
         .target(
             name: "KedgeS3",
-            dependencies: basics + ["KedgeCurl", "KedgeEngine", "KedgeTransport", httpTypes]),
+            dependencies: basics + [
+                "KedgeCurl", "KedgeEngine", "KedgeSecrets", "KedgeTransport", httpTypes,
+            ]),
         .target(
             name: "KedgeServer",
             dependencies: basics + nioHTTP + [
@@ -209,6 +213,9 @@ let package = Package(
             dependencies: basics + [
                 "KedgeCurl", "KedgeEngine", "KedgeS3", "KedgeTesting", "KedgeTransport", httpTypes,
             ]),
+        .testTarget(
+            name: "KedgeSecretsTests",
+            dependencies: ["KedgeModel", "KedgeSecrets", "KedgeTesting"]),
         .testTarget(
             name: "KedgeServerTests",
             dependencies: basics + [

@@ -134,22 +134,4 @@ struct RequestSignerTests {
                 + "&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host"
                 + "&X-Amz-Signature=\(signature)")
     }
-
-    /// RFC 4231, test cases 2 and 6: a short key, and one that is longer than a block.
-    @Test(arguments: [
-        (
-            Array("Jefe".utf8), "what do ya want for nothing?",
-            "5bdcc146bf60754e6a042426089575c75a003f089d2739839dec58b964ec3843"
-        ),
-        (
-            [UInt8](repeating: 0xAA, count: 131),
-            "Test Using Larger Than Block-Size Key - Hash Key First",
-            "60e431591ee0b67f0d8a26aacbf5b77f8e0bc6213728c5140546040f0ee37f54"
-        ),
-    ])
-    func `HMAC-SHA256 codes are those of RFC 4231`(
-        _ key: [UInt8], _ message: String, _ code: String
-    ) {
-        #expect(Hex.encode(HMACSHA256.code(of: message.utf8, key: key)) == code)
-    }
 }

@@ -46,17 +46,21 @@ check_targets() {
     only_in 'CCurl' 'KedgeCurl' 'libcurl stays behind KedgeCurl' <<<"$list"
     only_in 'CPostgres' 'KedgePostgres' 'libpq stays behind KedgePostgres' <<<"$list"
     only_in 'CMalloc' 'KedgeFiles' 'the allocator stays behind KedgeFiles' <<<"$list"
-    only_in 'CCrypto|CSHA256' 'KedgeHash' 'hashing stays behind KedgeHash' <<<"$list"
+    # KedgeSecrets compares in constant time with libcrypto; it hashes with KedgeHash.
+    only_in 'CCrypto' 'KedgeHash|KedgeSecrets' \
+        'libcrypto stays behind KedgeHash and KedgeSecrets' <<<"$list"
+    only_in 'CSHA256' 'KedgeHash' 'hashing stays behind KedgeHash' <<<"$list"
     only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
+    nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
         'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
         'KedgePostgres knows the ports and libpq' <<<"$list"
     nothing_but 'KedgeS3' \
-        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|KedgeTransport|Glibc' \
+        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|KedgeSecrets|KedgeTransport|Glibc' \
         'KedgeS3 knows the ports and KedgeCurl' <<<"$list"
     nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|Logging' \
         'KedgeEngine knows ports, not drivers' <<<"$list"
@@ -118,6 +122,8 @@ check_itself() {
     plant Sources/KedgePostgres/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeSQLite'
+    plant Sources/KedgeSecrets/A.swift 'internal import CCrypto'
+    plant Sources/KedgeSecrets/A.swift 'internal import CSHA256'
     plant Sources/KedgeTransport/A.swift 'public import HTTPTypes'
     plant Sources/KedgeTransport/A.swift 'internal import KedgeModel'
     plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
@@ -133,7 +139,7 @@ check_itself() {
     expected=$(sort <<'EXPECTED'
 Sources/KedgeClient/A.swift imports GRDB: SQLite stays behind its adapters
 Sources/KedgeClient/B.swift imports CCurl: libcurl stays behind KedgeCurl
-Sources/KedgeDisk/A.swift imports CCrypto: hashing stays behind KedgeHash
+Sources/KedgeDisk/A.swift imports CCrypto: libcrypto stays behind KedgeHash and KedgeSecrets
 Sources/KedgeDisk/A.swift imports NIOCore: the HTTP server stays in KedgeServer
 Sources/KedgeEngine/A.swift has 1 unchecked promises to the compiler, the list says 0
 Sources/KedgeEngine/A.swift imports GRDB: KedgeEngine knows ports, not drivers
@@ -143,6 +149,8 @@ Sources/KedgeHash/Gone.swift: on the list, but has none
 Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
 Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
 Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl
+Sources/KedgeSecrets/A.swift imports CSHA256: KedgeSecrets has no I/O
+Sources/KedgeSecrets/A.swift imports CSHA256: hashing stays behind KedgeHash
 Sources/KedgeServer/B.swift imports CPostgres: libpq stays behind KedgePostgres
 Sources/KedgeTransport/A.swift imports KedgeModel: KedgeTransport is a vocabulary
 EXPECTED

@@ -1,5 +1,6 @@
 internal import KedgeHash
 package import KedgeModel
+internal import KedgeSecrets
 
 /// Signs requests with AWS Signature Version 4.
 ///
@@ -55,9 +56,9 @@ package struct RequestSigner: Sendable {
         let text = [Self.algorithm, time.text, scope(at: time), hash].joined(separator: "\n")
         var key = Array("AWS4\(credentials.secretAccessKey.text)".utf8)
         for part in [time.day, region, service, "aws4_request"] {
-            key = HMACSHA256.code(of: part.utf8, key: key)
+            key = HMACSHA256(key: key).code(of: Array(part.utf8))
         }
-        return Hex.encode(HMACSHA256.code(of: text.utf8, key: key))
+        return Hex.encode(HMACSHA256(key: key).code(of: Array(text.utf8)))
     }
 }
 
