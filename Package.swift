@@ -74,6 +74,9 @@ let package = Package(
         .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
         .target(
             name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
+        // Principals, scopes, tokens and links as values. No I/O, no clock.
+        .target(
+            name: "KedgeIdentity", dependencies: ["KedgeHash", "KedgeModel", "KedgeSecrets"]),
         .target(name: "KedgeLocks"),
         .target(
             name: "KedgeMigrations",
@@ -204,6 +207,9 @@ let package = Package(
         .testTarget(
             name: "KedgeHashTests",
             dependencies: ["KedgeHash", "KedgeLocks", "KedgeModel", "KedgeTesting"]),
+        .testTarget(
+            name: "KedgeIdentityTests",
+            dependencies: ["KedgeIdentity", "KedgeModel", "KedgeSecrets"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(
             name: "KedgePostgresTests",

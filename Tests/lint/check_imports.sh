@@ -54,6 +54,8 @@ check_targets() {
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
+    nothing_but 'KedgeIdentity' 'Foundation|KedgeHash|KedgeModel|KedgeSecrets' \
+        'KedgeIdentity is values only' <<<"$list"
     nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
@@ -122,6 +124,8 @@ check_itself() {
     plant Sources/KedgePostgres/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeSQLite'
+    plant Sources/KedgeIdentity/A.swift 'internal import KedgeEngine'
+    plant Sources/KedgeIdentity/A.swift 'package import KedgeSecrets'
     plant Sources/KedgeSecrets/A.swift 'internal import CCrypto'
     plant Sources/KedgeSecrets/A.swift 'internal import CSHA256'
     plant Sources/KedgeTransport/A.swift 'public import HTTPTypes'
@@ -146,6 +150,7 @@ Sources/KedgeEngine/A.swift imports GRDB: KedgeEngine knows ports, not drivers
 Sources/KedgeEngine/A.swift imports GRDB: SQLite stays behind its adapters
 Sources/KedgeHash/A.swift has 2 unchecked promises to the compiler, the list says 1
 Sources/KedgeHash/Gone.swift: on the list, but has none
+Sources/KedgeIdentity/A.swift imports KedgeEngine: KedgeIdentity is values only
 Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
 Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
 Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl
