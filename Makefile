@@ -46,7 +46,7 @@ WIDTH := --experimental-maximum-parallelization-width 6
 # Everything else that cannot run is a failure; see Tests/support/skip.sh.
 export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8 ratios)
 # Targets whose tests need no other process and end within seconds.
-QUICK_TESTS := KedgeModel|KedgeContainers|KedgeHash|KedgeSecrets|KedgeIdentity|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
+QUICK_TESTS := KedgeModel|KedgeMetrics|KedgeContainers|KedgeHash|KedgeSecrets|KedgeIdentity|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* Tests/*/*.sh examples/*/*.sh)
@@ -159,7 +159,7 @@ test-release-tsan: test-deps ## Run the quick tests as a release build under the
 test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	swift build --build-tests --sanitize=thread --scratch-path .build-tsan
 	# One test at a time: the sanitizer slows everything, and tests have time limits.
-	for target in Model Containers Hash Files SQLite Postgres Disk S3 Engine Curl Client Server; do \
+	for target in Model Metrics Containers Hash Files SQLite Postgres Disk S3 Engine Curl Client Server; do \
 	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
 	done

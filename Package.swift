@@ -105,6 +105,8 @@ let package = Package(
             name: "KedgeDisk",
             dependencies: ["KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeModel"]),
         .target(name: "KedgeEngine", dependencies: basics + [logging]),
+        // The table of metrics, their values and the text for Prometheus.
+        .target(name: "KedgeMetrics", dependencies: ["KedgeLocks"]),
         .target(
             name: "KedgePostgres", dependencies: basics + ["CPostgres", "KedgeEngine"],
             plugins: ["EmbedMigrations"]),
@@ -210,6 +212,7 @@ let package = Package(
         .testTarget(
             name: "KedgeIdentityTests",
             dependencies: ["KedgeIdentity", "KedgeModel", "KedgeSecrets"]),
+        .testTarget(name: "KedgeMetricsTests", dependencies: ["KedgeMetrics", "KedgeTesting"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(
             name: "KedgePostgresTests",

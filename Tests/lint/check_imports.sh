@@ -57,6 +57,7 @@ check_targets() {
     nothing_but 'KedgeIdentity' 'Foundation|KedgeHash|KedgeModel|KedgeSecrets' \
         'KedgeIdentity is values only' <<<"$list"
     nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
+    nothing_but 'KedgeMetrics' 'KedgeLocks' 'KedgeMetrics needs a lock and nothing else' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
         'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
@@ -128,6 +129,8 @@ check_itself() {
     plant Sources/KedgeIdentity/A.swift 'package import KedgeSecrets'
     plant Sources/KedgeSecrets/A.swift 'internal import CCrypto'
     plant Sources/KedgeSecrets/A.swift 'internal import CSHA256'
+    plant Sources/KedgeMetrics/A.swift 'internal import KedgeLocks'
+    plant Sources/KedgeMetrics/A.swift 'internal import Foundation'
     plant Sources/KedgeTransport/A.swift 'public import HTTPTypes'
     plant Sources/KedgeTransport/A.swift 'internal import KedgeModel'
     plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
@@ -151,6 +154,7 @@ Sources/KedgeEngine/A.swift imports GRDB: SQLite stays behind its adapters
 Sources/KedgeHash/A.swift has 2 unchecked promises to the compiler, the list says 1
 Sources/KedgeHash/Gone.swift: on the list, but has none
 Sources/KedgeIdentity/A.swift imports KedgeEngine: KedgeIdentity is values only
+Sources/KedgeMetrics/A.swift imports Foundation: KedgeMetrics needs a lock and nothing else
 Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
 Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
 Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl

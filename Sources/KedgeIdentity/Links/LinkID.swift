@@ -1,4 +1,4 @@
-package import KedgeModel
+internal import KedgeModel
 
 /// The identifier of a link, by which its uses are counted and by which it can be revoked.
 package struct LinkID: RandomIdentifier {
