@@ -1,5 +1,5 @@
 /// All metrics of the service. ``definition`` is a metric's row in the only table of names, types,
-/// units, labels and sentences.
+/// units, labels and sentences; `docs/METRICS.md` is generated from it.
 ///
 /// No label has an owner, an id, a path or an address: these would be known to each reader of the
 /// metrics, and their number has no bound.
