@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks what is in deploy/ with the tools that will read it: systemd, nginx, kustomize where there is a
-# kubectl, and kedge itself when its path is given. What no tool sees is in check_fleet.py.
+# kubectl, and kedge itself when its path is given. What no tool sees is in check_fleet.py; check_metrics.py
+# does the same for alerts and the dashboard.
 #
 #   check_deploy.sh [PATH_TO_KEDGE]
 set -euo pipefail
@@ -49,6 +50,7 @@ python=.build-venv/bin/python
     exit 1
 }
 "$python" Tests/deploy/check_fleet.py
+"$python" Tests/deploy/check_metrics.py
 
 # As the container's entry point does: the token is filled in, nginx's own variables stay.
 for place in compose kubernetes; do
