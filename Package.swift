@@ -118,7 +118,8 @@ let package = Package(
         .target(
             name: "KedgeServer",
             dependencies: basics + nioHTTP + [
-                "KedgeEngine", configuration, httpTypes, hummingbird, lifecycle, logging, nioCore,
+                "KedgeEngine", "KedgeIdentity", "KedgeMetrics", configuration, httpTypes,
+                hummingbird, lifecycle, logging, nioCore,
                 product("HummingbirdCore", of: "hummingbird"),
                 product("SystemPackage", of: "swift-system"), yams,
             ], plugins: ["EmbedMigrations"]),
@@ -228,7 +229,8 @@ let package = Package(
         .testTarget(
             name: "KedgeServerTests",
             dependencies: basics + [
-                "KedgeDisk", "KedgeEngine", "KedgeSQLite", "KedgeServer", "KedgeTesting",
+                "KedgeDisk", "KedgeEngine", "KedgeIdentity", "KedgeSQLite", "KedgeServer",
+                "KedgeTesting",
                 lifecycle, logging, yams,
             ]),
         .testTarget(

@@ -9,14 +9,17 @@ extension TransferEngine {
     /// An empty session for which ``storedFiles(for:owner:)`` offers a file with the expected
     /// digest becomes a file with the same stored bytes.
     ///
+    /// - Parameter reusesStoredFiles: False for a client that may not read files.
     /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`
     ///   (chunks match their digests, so the expectation is of another file: check it, or start
     ///   over in a new session), `FILE_GONE` when the file was deleted since, `FILE_DAMAGED`,
     ///   `SESSION_NOT_FOUND`, `SESSION_EXPIRED`, `SESSION_CLOSED`.
     package func finalize(
-        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,
+        reusesStoredFiles: Bool = true
     ) async throws -> FinalizeOutcome {
-        try await finalizer.finalize(id, owner: owner, expecting: expected)
+        try await finalizer.finalize(
+            id, owner: owner, expecting: expected, reusesStoredFiles: reusesStoredFiles)
     }
 
     /// Turns a complete session into a file and waits for it, even if finalizing takes long.

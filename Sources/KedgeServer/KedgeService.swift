@@ -108,7 +108,8 @@ package struct KedgeService: Service {
         ).makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
-                proxies: configuration.trustedProxies))
+                proxies: configuration.trustedProxies),
+            authenticator: Authenticator())
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,

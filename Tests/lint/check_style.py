@@ -29,7 +29,6 @@ COLUMNS = 100
 # Name → its targets and the reason.
 SHARED_NAMES = {
     "SessionRow": ("KedgePostgres KedgeSQLite", "each adapter decodes its own rows"),
-    "Principal": ("KedgeIdentity KedgeServer", "until the gate of the server makes those of identity"),
     "MetadataText": ("KedgePostgres KedgeSQLite", "each adapter decodes its own rows"),
 }
 OPENING = re.compile(r"//+\s*(What|The same)\b")

@@ -65,12 +65,15 @@ final class Finalizer: Sendable {
     /// Idempotent. With an expected digest, an empty session becomes a file with stored bytes of
     /// its owner, if there are such bytes.
     func finalize(
-        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest? = nil,
+        reusesStoredFiles: Bool = false
     ) async throws -> FinalizeOutcome {
         try await translating {
             var attempt = FinalizeAttempt(id: id, owner: owner, expected: expected)
             defer { if attempt.hasBegun { mode.end(attempt) } }
-            if let file = try await finalizeFromStored(id, owner: owner, expecting: expected) {
+            if reusesStoredFiles,
+                let file = try await finalizeFromStored(id, owner: owner, expecting: expected)
+            {
                 completionObserver.notify(id, owner)
                 return .completed(file)
             }

@@ -11,7 +11,7 @@ struct DownloadRoutes: Sendable {
     @Sendable func get(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        let file = try await engine.file(context.fileID(), owner: context.owner)
         return try await answer(request, file, context)
     }
 
@@ -38,7 +38,7 @@ struct DownloadRoutes: Sendable {
     @Sendable func head(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        let file = try await engine.file(context.fileID(), owner: context.owner)
         if let answer = try Self.conditional(request, file) { return answer }
         var headers = Self.headers(of: file)
         headers[.contentLength] = String(file.byteCount)

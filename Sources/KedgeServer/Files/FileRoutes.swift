@@ -23,7 +23,7 @@ struct FileRoutes: Sendable {
             fileSize: body.announcedByteCount,
             mimeType: request.headers[.contentType], client: context.client)
         let file = try await engine.ingest(
-            new, owner: context.principal.owner, expecting: digest, checksum: checksum,
+            new, owner: context.owner, expecting: digest, checksum: checksum,
             body: body)
         context.logMetadata.set("file.id", file.id)
         var response = Response.created(file)
@@ -43,7 +43,7 @@ struct FileRoutes: Sendable {
             }
             return cursor
         }
-        let (owner, count) = (context.principal.owner, limit + 1)
+        let (owner, count) = (context.owner, limit + 1)
         let onlyDamaged = try Self.asksForDamaged(request)
         let prefix = try Self.prefix(of: request)
         guard cursor == nil || (cursor?.path == nil) == (prefix == nil) else {
@@ -87,7 +87,7 @@ struct FileRoutes: Sendable {
     @Sendable func meta(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        let file = try await engine.file(context.fileID(), owner: context.owner)
         return .json(FileMeta(file))
     }
 
@@ -95,7 +95,7 @@ struct FileRoutes: Sendable {
     @Sendable func chunks(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let file = try await engine.file(context.fileID(), owner: context.principal.owner)
+        let file = try await engine.file(context.fileID(), owner: context.owner)
         let digests = try await engine.chunkDigests(of: file)
         return .json(FileChunks(chunkSize: file.chunkSize, sha256: digests))
     }
@@ -106,7 +106,7 @@ struct FileRoutes: Sendable {
     ) async throws -> Response {
         let id = try context.fileID()
         context.logMetadata.set("file.id", id)
-        try await engine.deleteFile(id, owner: context.principal.owner)
+        try await engine.deleteFile(id, owner: context.owner)
         return Response(status: .noContent)
     }
 }

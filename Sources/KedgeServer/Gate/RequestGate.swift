@@ -3,7 +3,7 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeModel
 
-/// Identifies the principal and refuses unsafe requests, before any route.
+/// Refuses unsafe requests, before any route and any credential.
 ///
 /// Every client that reaches the loopback address is the same anonymous owner. A web browser on
 /// this machine reaches it too, on behalf of any page that it shows. The gate therefore refuses
@@ -28,18 +28,17 @@ package struct RequestGate: Sendable {
     }
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
-    func principal(of request: Request) throws -> Principal {
+    func admit(_ request: Request) throws {
         try Self.requireKnownCoding(request)
         try Self.requireKnownExpectation(request)
         let host = try namedHost(of: request)
-        if isOfAllowedPage(request) { return Principal.anonymous }
+        if isOfAllowedPage(request) { return }
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
             throw EngineError(.badRequest, "Requests by pages of other sites are refused.")
         }
         if let origin = request.headers[.origin], !isOwn(origin, at: host) {
             throw EngineError(.badRequest, "Requests by pages of other origins are refused.")
         }
-        return Principal.anonymous
     }
 
     /// Whether the request comes from an allowed page, or from a link in one.

@@ -17,7 +17,7 @@ struct ChunkRoutes: Sendable {
         context.logMetadata.set("chunk.range", put.contentRange)
         let body = try RequestByteBody(request, context: context)
         let outcome = try await engine.putChunk(
-            put, to: id, owner: context.principal.owner, body: body)
+            put, to: id, owner: context.owner, body: body)
         switch outcome {
         case .created(let receipt):
             context.logMetadata.set("chunk.outcome", "created")

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 /// Operations on upload sessions: create, status, finalize, cancel.
@@ -24,7 +25,7 @@ struct SessionRoutes: Sendable {
                 mimeType: message.mimeType, chunkSize: message.chunkSize,
                 declaredDigest: message.fileHashSha256, metadata: message.metadata ?? [:],
                 adopting: message.adoptSessionId, client: context.client),
-            owner: context.principal.owner,
+            owner: context.owner,
             idempotencyKey: try key.map { try IdempotencyKey($0, for: message) })
         context.logMetadata.set("session.id", status.sessionId)
         var response = Response.json(
@@ -53,7 +54,7 @@ struct SessionRoutes: Sendable {
             return cursor
         }
         let sessions = try await engine.unfinishedSessions(
-            of: context.principal.owner, after: cursor, limit: limit + 1)
+            of: context.owner, after: cursor, limit: limit + 1)
         let page = sessions.prefix(limit)
         let next = sessions.count > page.count ? page.last.map { SessionCursor($0.record) } : nil
         return .json(
@@ -68,7 +69,7 @@ struct SessionRoutes: Sendable {
         context.logMetadata.set("session.id", id)
         let form = try Self.statusForm(of: request)
         var status = try await engine.sessionStatus(
-            id, owner: context.principal.owner, withDigests: form == .digests)
+            id, owner: context.owner, withDigests: form == .digests)
         status.limits = engine.configuration.limits
         if try Self.offersStoredFiles(request) {
             status.storedFiles = try await storedFiles(for: status, context)
@@ -85,7 +86,8 @@ struct SessionRoutes: Sendable {
         let message = try await JSONBody.decode(
             FinalizeRequest.self, from: request, context, whenEmpty: FinalizeRequest())
         let outcome = try await engine.finalize(
-            id, owner: context.principal.owner, expecting: message.fileHashSha256)
+            id, owner: context.owner, expecting: message.fileHashSha256,
+            reusesStoredFiles: context.principal.scopes.contains(.filesRead))
         switch outcome {
         case .completed(let file):
             context.logMetadata.set("file.id", file.id)
@@ -105,7 +107,7 @@ struct SessionRoutes: Sendable {
     ) async throws -> Response {
         let id = try context.sessionID()
         context.logMetadata.set("session.id", id)
-        try await engine.cancelSession(id, owner: context.principal.owner)
+        try await engine.cancelSession(id, owner: context.owner)
         return Response(status: .noContent)
     }
 
@@ -113,9 +115,12 @@ struct SessionRoutes: Sendable {
     private func storedFiles(
         for status: SessionStatus, _ context: KedgeRequestContext
     ) async throws -> [StoredFile]? {
-        guard status.state == .open, status.receivedBytes == 0 else { return nil }
+        // A principal that may only upload learns nothing about stored files.
+        guard status.state == .open, status.receivedBytes == 0,
+            context.principal.scopes.contains(.filesRead)
+        else { return nil }
         return try await engine.storedFiles(
-            for: status.sessionId, owner: context.principal.owner)
+            for: status.sessionId, owner: context.owner)
     }
 
     /// Whether the request has `storedFiles=true`.

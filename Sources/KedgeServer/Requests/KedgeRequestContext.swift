@@ -1,5 +1,6 @@
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 internal import NIOCore
 
@@ -9,8 +10,9 @@ package struct KedgeRequestContext: RequestContext {
     let channel: any Channel
     /// The connection below the channel; nil when there is none, as in a simulation.
     let connection: RawConnection?
-    /// The principal of the request, set by ``RequestGate`` before any route runs.
-    var principal = Principal.anonymous
+    /// The client address to whose share the request counts.
+    var address = ClientAddress.unknown
+    private var authenticated: Principal?
     /// Identifies the request in the response and in the log.
     var requestID = ""
     /// Log metadata that the handler adds to the request's log line.
@@ -22,9 +24,40 @@ package struct KedgeRequestContext: RequestContext {
         connection = RawConnection.current
     }
 
+    /// The principal of the request, which has the access of the route.
+    ///
+    /// A handler of a public route has none, and must not ask for it.
+    var principal: Principal {
+        guard let authenticated else {
+            preconditionFailure("a public route has no principal")
+        }
+        return authenticated
+    }
+
+    /// The owner whose sessions and files the request uses.
+    var owner: OwnerID { principal.owner }
+
+    /// Returns the context with a principal whose access to the route was checked.
+    func with(_ principal: Principal?) -> KedgeRequestContext {
+        var context = self
+        context.authenticated = principal
+        return context
+    }
+
+    /// Requires an access beyond that of the route.
+    ///
+    /// - Throws: `FORBIDDEN`.
+    func requireAccess(_ access: Access) throws {
+        do {
+            try principal.require(access)
+        } catch {
+            throw EngineError(error.code, error.sentence)
+        }
+    }
+
     /// Address of the client; nil when there is no connection.
     var client: ClientAddress? {
-        principal.address == .unknown ? nil : principal.address
+        address == .unknown ? nil : address
     }
 
     /// The session named in the path.
@@ -46,13 +79,4 @@ package struct KedgeRequestContext: RequestContext {
         }
         return id
     }
-}
-
-/// The owner that a request acts for, and its client address.
-struct Principal: Sendable {
-    let owner: OwnerID
-    /// The client address to whose share the request counts.
-    var address = ClientAddress.unknown
-
-    static let anonymous = Principal(owner: .anonymous)
 }

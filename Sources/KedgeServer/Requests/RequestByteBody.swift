@@ -28,7 +28,7 @@ struct RequestByteBody: ByteBody {
         body = request.body
         source = context.connection?.bodies
         origin = BodyOrigin(
-            address: context.principal.address, progress: context.connection?.progress)
+            address: context.address, progress: context.connection?.progress)
         continuation = ContinueAnswer(request, channel: context.channel)
         logMetadata = context.logMetadata
     }

@@ -1,19 +1,25 @@
 internal import HTTPTypes
 internal import Hummingbird
+internal import KedgeIdentity
 
 /// One operation of the HTTP interface.
 struct Route: Sendable {
+    typealias Handler = @Sendable (Request, KedgeRequestContext) async throws -> Response
+
     let method: HTTPRequest.Method
     /// Path with parameters in braces, as in the OpenAPI contract.
     let path: String
-    let handle: @Sendable (Request, KedgeRequestContext) async throws -> Response
+    /// The principals that may use it. Required, so that no operation is open by accident.
+    let access: Access
+    let handle: Handler
 
     init(
-        _ method: HTTPRequest.Method, _ path: String,
-        _ handle: @escaping @Sendable (Request, KedgeRequestContext) async throws -> Response
+        _ method: HTTPRequest.Method, _ path: String, _ access: Access,
+        _ handle: @escaping Handler
     ) {
         self.method = method
         self.path = path
+        self.access = access
         self.handle = handle
     }
 }

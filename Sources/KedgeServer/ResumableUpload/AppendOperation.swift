@@ -19,7 +19,7 @@ struct AppendOperation: Sendable {
     /// declaration.
     var expectedDigest: SHA256Digest?
 
-    private var owner: OwnerID { context.principal.owner }
+    private var owner: OwnerID { context.owner }
 
     /// - Parameter knownLength: The declared length of the file.
     /// - Throws: ``ResumableUploadRefusal``, and errors of appending and finishing. Bytes received

@@ -25,7 +25,7 @@ extension ResumableUploadRoutes {
             new.client = context.client
             let key = try IdempotencyKey.text(of: request)
             let session = try await engine.createSession(
-                new, owner: context.principal.owner,
+                new, owner: context.owner,
                 idempotencyKey: try key.map { try IdempotencyKey($0, for: Self.message(new)) })
             // Any other client does not know where to resume.
             put.isResumable =
@@ -49,7 +49,7 @@ extension ResumableUploadRoutes {
             } catch {
                 // The client has neither the address nor a key to find it, so it cannot resume.
                 if !call.isVersionNamed, key == nil {
-                    await engine.discardSession(id, owner: context.principal.owner)
+                    await engine.discardSession(id, owner: context.owner)
                 }
                 throw error
             }

@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 /// Uploads by draft-ietf-httpbis-resumable-upload. `POST /files` creates one, see
@@ -17,12 +18,12 @@ struct ResumableUploadRoutes: Sendable {
     /// All operations, for the route table.
     var routes: [Route] {
         [
-            Route(.options, "/files", options),
-            Route(.options, Self.uploadPath, options),
-            Route(.head, Self.uploadPath, state),
-            Route(.get, Self.uploadPath, state),
-            Route(.patch, Self.uploadPath, append),
-            Route(.delete, Self.uploadPath, cancel),
+            Route(.options, "/files", .public, options),
+            Route(.options, Self.uploadPath, .public, options),
+            Route(.head, Self.uploadPath, .anyOf(.uploadsRead, .uploadsWrite), state),
+            Route(.get, Self.uploadPath, .anyOf(.uploadsRead, .uploadsWrite), state),
+            Route(.patch, Self.uploadPath, .anyOf(.uploadsWrite), append),
+            Route(.delete, Self.uploadPath, .anyOf(.uploadsWrite), cancel),
         ]
     }
 
@@ -69,7 +70,7 @@ struct ResumableUploadRoutes: Sendable {
             if isComplete, let file = view.fileID {
                 try await RequestError.reportingDamageAsGone(fields: call.versionFields) {
                     do {
-                        _ = try await engine.file(file, owner: context.principal.owner)
+                        _ = try await engine.file(file, owner: context.owner)
                     } catch let error as EngineError where error.code == .fileGone {
                         // The upload remains completed after its file is deleted.
                     }
@@ -100,7 +101,7 @@ struct ResumableUploadRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         try await withUpload(request, context) { view, call in
-            try await engine.cancelSession(view.id, owner: context.principal.owner)
+            try await engine.cancelSession(view.id, owner: context.owner)
             return Response(status: .noContent, headers: call.versionFields)
         }
     }
@@ -137,7 +138,7 @@ struct ResumableUploadRoutes: Sendable {
     ) async throws -> UploadView {
         do {
             return try await engine.uploadView(
-                of: id, owner: context.principal.owner, stopsAppend: stopsAppend)
+                of: id, owner: context.owner, stopsAppend: stopsAppend)
         } catch let error as EngineError where error.code == .sessionClosed {
             throw EngineError(.sessionNotFound)
         }

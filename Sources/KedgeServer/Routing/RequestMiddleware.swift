@@ -34,8 +34,8 @@ struct RequestMiddleware: RouterMiddleware {
         var failure: EngineError?
         var reason: ErrorCode?
         do {
-            context.principal = try gate.principal(of: request)
-            context.principal.address = gate.proxies.client(
+            try gate.admit(request)
+            context.address = gate.proxies.client(
                 headers: request.headers, peer: context.channel.remoteAddress)
             if gate.proxies.ignores(request.headers, peer: context.channel.remoteAddress) {
                 forwarding.warn(of: context.channel.remoteAddress, to: context.logger)

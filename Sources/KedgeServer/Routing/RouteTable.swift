@@ -1,6 +1,7 @@
 internal import HTTPTypes
 package import Hummingbird
 package import KedgeEngine
+package import KedgeIdentity
 
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
@@ -23,47 +24,60 @@ package struct RouteTable: Sendable {
         let sessionPath = "/uploads/sessions/{sessionId}"
         tus = TusRoutes(engine: engine, endpoint: tusEndpoint, address: publicAddress)
         let native = [
-            Route(.get, "/", service.describe),
-            Route(.get, "/openapi.yaml", service.contract),
-            Route(.post, "/uploads/sessions", sessions.create),
-            Route(.get, "/uploads/sessions", sessions.list),
-            Route(.get, sessionPath, sessions.status),
-            Route(.delete, sessionPath, sessions.cancel),
-            Route(.put, "\(sessionPath)/chunks/{index}", ChunkRoutes(engine: engine).put),
-            Route(.post, "\(sessionPath)/finalize", sessions.finalize),
-            Route(.post, "/files", files.ingest),
-            Route(.get, "/files", files.list),
-            Route(.get, "/files/{fileId}", downloads.get),
-            Route(.head, "/files/{fileId}", downloads.head),
-            Route(.delete, "/files/{fileId}", files.delete),
-            Route(.get, "/files/{fileId}/meta", files.meta),
-            Route(.get, "/files/{fileId}/chunks", files.chunks),
-            Route(.get, "/healthz", health.process),
-            Route(.get, "/readyz", health.ready),
+            Route(.get, "/", .public, service.describe),
+            Route(.get, "/openapi.yaml", .public, service.contract),
+            Route(.post, "/uploads/sessions", .anyOf(.uploadsWrite), sessions.create),
+            Route(.get, "/uploads/sessions", .anyOf(.uploadsRead), sessions.list),
+            Route(.get, sessionPath, .anyOf(.uploadsRead, .uploadsWrite), sessions.status),
+            Route(.delete, sessionPath, .anyOf(.uploadsWrite), sessions.cancel),
+            Route(
+                .put, "\(sessionPath)/chunks/{index}", .anyOf(.uploadsWrite),
+                ChunkRoutes(engine: engine).put),
+            Route(.post, "\(sessionPath)/finalize", .anyOf(.uploadsWrite), sessions.finalize),
+            Route(.post, "/files", .anyOf(.uploadsWrite), files.ingest),
+            Route(.get, "/files", .anyOf(.filesList), files.list),
+            Route(.get, "/files/{fileId}", .anyOf(.filesRead), downloads.get),
+            Route(.head, "/files/{fileId}", .anyOf(.filesRead), downloads.head),
+            Route(.delete, "/files/{fileId}", .anyOf(.filesDelete), files.delete),
+            Route(.get, "/files/{fileId}/meta", .anyOf(.filesRead), files.meta),
+            Route(.get, "/files/{fileId}/chunks", .anyOf(.filesRead), files.chunks),
+            Route(.get, "/healthz", .public, health.process),
+            Route(.get, "/readyz", .public, health.ready),
         ]
         let resumable = ResumableUploadRoutes(engine: engine)
         let targets = uploadTargets.flatMap { target in
             [
-                Route(.post, target.description, files.ingest),
-                Route(.options, target.description, resumable.options),
+                Route(.post, target.description, .anyOf(.uploadsWrite), files.ingest),
+                Route(.options, target.description, .public, resumable.options),
             ]
         }
         routes = native + resumable.routes + tus.routes + targets
     }
 
-    package func makeRouter(gate: RequestGate) -> Router<KedgeRequestContext> {
+    /// Returns a router that runs a route only for principals with its access.
+    package func makeRouter(
+        gate: RequestGate, authenticator: Authenticator = Authenticator()
+    ) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
         router.add(middleware: RequestMiddleware(routes: self, gate: gate))
         for route in routes {
-            router.on(RouterPath(route.path), method: route.method, use: route.handle)
+            router.on(RouterPath(route.path), method: route.method) { request, context in
+                let principal = try await authenticator.principal(
+                    of: request, for: route.access, context)
+                return try await route.handle(request, context.with(principal))
+            }
         }
         return router
     }
 
     /// Returns the router behind ``MethodOverride``, which can change the method that the router
     /// matches.
-    func makeResponder(gate: RequestGate) -> some HTTPResponder<KedgeRequestContext> {
-        MethodOverride(inner: makeRouter(gate: gate).buildResponder(), endpoint: tus.endpoint)
+    func makeResponder(
+        gate: RequestGate, authenticator: Authenticator
+    ) -> some HTTPResponder<KedgeRequestContext> {
+        MethodOverride(
+            inner: makeRouter(gate: gate, authenticator: authenticator).buildResponder(),
+            endpoint: tus.endpoint)
     }
 
     /// Adds the fields that the protocol of the path requires in every response.
@@ -82,14 +96,18 @@ package struct RouteTable: Sendable {
         return matching.map(\.method.rawValue).sorted()
     }
 
-    /// Method and path of each operation, for the test that compares them with the contract.
-    var operations: Set<String> { Set(routes.map { "\($0.method.rawValue) \($0.path)" }) }
+    /// Method, path and access of each operation, for tests of the contract.
+    var operations: [String: Access] {
+        Dictionary(
+            routes.map { ("\($0.method.rawValue) \($0.path)", $0.access) },
+            uniquingKeysWith: { first, _ in first })
+    }
 }
 
 /// The operations of the service as `METHOD /path` text, without a running server.
 package enum ServiceOperations {
-    /// All operations that the router answers.
-    package static func all(engine: TransferEngine) -> Set<String> {
+    /// All operations that the router answers, with their access.
+    package static func all(engine: TransferEngine) -> [String: Access] {
         RouteTable(
             engine: engine,
             health: HealthRoutes(engine: engine, drain: DrainState(), acceptance: AcceptState())

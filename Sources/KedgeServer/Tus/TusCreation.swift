@@ -38,7 +38,7 @@ extension TusRoutes {
             return try await createFinal(new, of: sourceIDs, request, context)
         }
         new.fileSize = try size(in: fields)
-        let status = try await engine.createSession(new, owner: context.principal.owner)
+        let status = try await engine.createSession(new, owner: context.owner)
         context.logMetadata.set("session.id", status.sessionId)
         do {
             let upload = try await self.upload(status.sessionId, context)
@@ -49,7 +49,7 @@ extension TusRoutes {
                     append, to: upload, at: 0, declaring: nil, isResumable: false, context)
             return created(after, asked: request)
         } catch {
-            await engine.discardSession(status.sessionId, owner: context.principal.owner)
+            await engine.discardSession(status.sessionId, owner: context.owner)
             throw error
         }
     }

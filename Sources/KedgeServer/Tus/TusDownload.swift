@@ -18,7 +18,7 @@ extension TusRoutes {
     private func downloadable(
         _ upload: TusUpload, _ context: KedgeRequestContext
     ) async throws -> FileRecord {
-        let owner = context.principal.owner
+        let owner = context.owner
         if upload.isPartial {
             guard let id = upload.view.fileID else { throw EngineError(.fileNotFound) }
             return try await engine.file(id, owner: owner)

@@ -28,7 +28,7 @@ extension TusRoutes {
         let upload = try await final(new, context)
         context.logMetadata.set("session.id", upload.view.id)
         _ = try await engine.concatenate(
-            upload.view.id, owner: context.principal.owner, timeout: Self.concatenationTimeout)
+            upload.view.id, owner: context.owner, timeout: Self.concatenationTimeout)
         return created(try await self.upload(upload.view.id, context), asked: request)
     }
 
@@ -36,7 +36,7 @@ extension TusRoutes {
     private func final(
         _ new: NewSession, _ context: KedgeRequestContext
     ) async throws -> TusUpload {
-        let owner = context.principal.owner
+        let owner = context.owner
         for generation in 0..<Self.maxGenerations {
             let key = Self.key(of: new, generation: generation)
             do {
@@ -64,7 +64,7 @@ extension TusRoutes {
     /// files.
     func finishWaiting(for source: SessionID, _ context: KedgeRequestContext) async {
         await engine.completedPartialUpload(
-            source, owner: context.principal.owner, timeout: Self.lastPartialUploadTimeout)
+            source, owner: context.owner, timeout: Self.lastPartialUploadTimeout)
     }
 
     /// - Throws: `BAD_REQUEST` when an upload does not exist or is not a partial one.

@@ -19,7 +19,7 @@ extension TusRoutes {
     private func progress(_ context: KedgeRequestContext) async throws -> Response {
         var upload = try await upload(context)
         if upload.awaitsSources {
-            let owner = context.principal.owner
+            let owner = context.owner
             if case .waiting(let length) = try await engine.concatenate(
                 upload.view.id, owner: owner)
             {

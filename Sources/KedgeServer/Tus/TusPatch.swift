@@ -47,7 +47,7 @@ extension TusRoutes {
         let body = CountedBody(append.body)
         do {
             _ = try await engine.append(
-                put, to: upload.view.id, owner: context.principal.owner, body: body)
+                put, to: upload.view.id, owner: context.owner, body: body)
         } catch let error as EngineError where error.code == .lengthMismatch {
             // Otherwise the body was interrupted, and the received bytes count.
             guard let size, body.readByteCount > size - offset else { throw error }

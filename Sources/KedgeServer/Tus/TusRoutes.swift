@@ -1,6 +1,7 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 /// Uploads by tus 1.0 (https://tus.io/protocols/resumable-upload). Each upload is a session, and
@@ -10,19 +11,16 @@ struct TusRoutes: Sendable {
     let endpoint: EndpointPath
     var address = PublicAddress.ofRequests
 
-    private typealias Handler =
-        @Sendable (Request, KedgeRequestContext) async throws -> Response
-
     var routes: [Route] {
         let upload = "\(endpoint){sessionId}"
         return [
-            route(.options, "\(endpoint)", version: .ignored, options),
-            route(.post, "\(endpoint)", create),
-            route(.options, upload, version: .ignored, options),
-            route(.get, upload, version: .optional, download),
-            route(.head, upload, head),
-            route(.patch, upload, patch),
-            route(.delete, upload, terminate),
+            route(.options, "\(endpoint)", .public, version: .ignored, options),
+            route(.post, "\(endpoint)", .anyOf(.uploadsWrite), create),
+            route(.options, upload, .public, version: .ignored, options),
+            route(.get, upload, .anyOf(.filesRead), version: .optional, download),
+            route(.head, upload, .anyOf(.uploadsRead, .uploadsWrite), head),
+            route(.patch, upload, .anyOf(.uploadsWrite), patch),
+            route(.delete, upload, .anyOf(.uploadsWrite), terminate),
         ]
     }
 
@@ -36,10 +34,10 @@ struct TusRoutes: Sendable {
     }
 
     private func route(
-        _ method: HTTPRequest.Method, _ path: String, version: VersionRule = .required,
-        _ handle: @escaping Handler
+        _ method: HTTPRequest.Method, _ path: String, _ access: Access,
+        version: VersionRule = .required, _ handle: @escaping Route.Handler
     ) -> Route {
-        Route(method, path) { request, context in
+        Route(method, path, access) { request, context in
             do {
                 try Self.requireVersion(version, of: request)
                 return try await handle(request, context)
@@ -93,7 +91,7 @@ struct TusRoutes: Sendable {
         let view: UploadView
         do {
             view = try await engine.uploadView(
-                of: id, owner: context.principal.owner, stopsAppend: stopsAppend)
+                of: id, owner: context.owner, stopsAppend: stopsAppend)
         } catch let error as EngineError where error.code == .sessionClosed {
             throw EngineError(.sessionNotFound)
         }
@@ -103,7 +101,7 @@ struct TusRoutes: Sendable {
             // Without its file, a completed upload is gone for every method.
             if let file = view.fileID {
                 do {
-                    _ = try await engine.file(file, owner: context.principal.owner)
+                    _ = try await engine.file(file, owner: context.owner)
                 } catch let error as EngineError
                     where error.code == .fileDamaged && isDamagedTaken
                 {
@@ -121,7 +119,7 @@ struct TusRoutes: Sendable {
     ///
     /// - Throws: `FILE_GONE`, and errors of finalizing.
     func file(of upload: TusUpload, _ context: KedgeRequestContext) async throws -> FileRecord? {
-        let owner = context.principal.owner
+        let owner = context.owner
         guard upload.isWhole, !upload.isPartial else { return nil }
         let file: FileRecord
         if upload.view.state == .completed, let id = upload.view.fileID {

@@ -1,5 +1,6 @@
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 extension TusRoutes {
@@ -12,7 +13,7 @@ extension TusRoutes {
         let upload = try await upload(id, isDamagedTaken: true, context)
         if try await !deleteFile(of: upload, context) {
             do {
-                try await engine.cancelSession(upload.view.id, owner: context.principal.owner)
+                try await engine.cancelSession(upload.view.id, owner: context.owner)
             } catch let error as EngineError where error.code == .sessionClosed {
                 // The last bytes may have made it a file meanwhile.
                 let current = try await self.upload(id, isDamagedTaken: true, context)
@@ -27,7 +28,9 @@ extension TusRoutes {
         of upload: TusUpload, _ context: KedgeRequestContext
     ) async throws -> Bool {
         guard upload.view.state == .completed, let file = upload.view.fileID else { return false }
-        try await engine.deleteFile(file, owner: context.principal.owner)
+        // The route is for uploads; a complete one is a file.
+        try context.requireAccess(.anyOf(.filesDelete))
+        try await engine.deleteFile(file, owner: context.owner)
         return true
     }
 }

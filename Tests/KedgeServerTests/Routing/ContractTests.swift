@@ -1,4 +1,5 @@
 import Foundation
+import KedgeIdentity
 import KedgeModel
 import KedgeServer
 import Testing
@@ -23,7 +24,30 @@ import Yams
             item.keys.filter { methods.contains($0) }.map { "\($0.uppercased()) \(path)" }
         }
         let answered = try await withServer { ServiceOperations.all(engine: $0.engine) }
-        #expect(Set(listed) == answered)
+        #expect(Set(listed) == Set(answered.keys))
+    }
+
+    @Test func `the contract names the scopes of each operation as the routes require them`()
+        async throws
+    {
+        let paths = try #require(document["paths"] as? [String: [String: Any]])
+        let accesses = try await withServer { ServiceOperations.all(engine: $0.engine) }
+        for (operation, access) in accesses {
+            let words = operation.split(separator: " ")
+            let item = paths[String(words[1])]?[words[0].lowercased()] as? [String: Any]
+            // Each alternative is one scheme with one scope; an empty list is a public operation.
+            let listed = try #require(item?["security"] as? [[String: [String]]], "\(operation)")
+            switch access.rule {
+            case .open: #expect(listed.isEmpty, "\(operation)")
+            case .anyPrincipal: #expect(listed == [["bearer": []]], "\(operation)")
+            case .anyOf(let scopes):
+                #expect(listed == scopes.map { ["bearer": [$0.rawValue]] }, "\(operation)")
+            }
+            let responses = item?["responses"] as? [String: Any]
+            for status in ["401", "403"] {
+                #expect((responses?[status] != nil) == (access != .public), "\(operation)")
+            }
+        }
     }
 
     @Test func `the contract has the version of the program`() throws {
