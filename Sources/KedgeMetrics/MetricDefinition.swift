@@ -64,17 +64,4 @@ enum HistogramBuckets {
     static let request = [
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
     ]
-    /// Calls of a disk or a database.
-    static let storage = [
-        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
-        5, 10,
-    ]
-    /// A finalize, which may read the whole file.
-    static let finalize = [
-        0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300,
-    ]
-    /// Checks of a credential.
-    static let authentication = [
-        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.25, 1, 5,
-    ]
 }

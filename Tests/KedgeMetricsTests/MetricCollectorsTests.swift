@@ -6,25 +6,28 @@ struct MetricCollectorsTests {
     @Test func `collected gauges and counters are in the text`() async {
         let metrics = Metrics()
         metrics.addCollector {
-            [MetricSample(.sessions, 3, ["open"]), MetricSample(.connections, 7)]
+            [MetricSample(.buildInfo, 1, ["3"]), MetricSample(.connections, 7)]
         }
         metrics.addCollector { [MetricSample(.scrubbedBytes, 4096)] }
         let text = await metrics.text(.prometheusText)
-        #expect(text.contains("\nkedge_sessions{state=\"open\"} 3\n"))
+        #expect(text.contains("\nkedge_build_info{version=\"3\"} 1\n"))
         #expect(text.contains("\nkedge_connections 7\n"))
         #expect(text.contains("\nkedge_scrub_bytes_total 4096\n"))
     }
 
     @Test func `collected samples replace the recorded values of their metric`() async {
         let metrics = Metrics()
-        metrics.set(.sessions, to: 1, ["open"])
-        metrics.set(.sessions, to: 1, ["expired"])
+        metrics.increment(.scrubbedBlobs, by: 1, ["verified"])
+        metrics.increment(.scrubbedBlobs, by: 1, ["damaged"])
         metrics.addCollector {
-            [MetricSample(.sessions, 2, ["open"]), MetricSample(.sessions, 5, ["open"])]
+            [
+                MetricSample(.scrubbedBlobs, 2, ["verified"]),
+                MetricSample(.scrubbedBlobs, 5, ["verified"]),
+            ]
         }
         let samples = await metrics.text(.prometheusText).split(separator: "\n")
-            .filter { $0.hasPrefix("kedge_sessions{") }
-        #expect(samples == [#"kedge_sessions{state="open"} 5"#])
+            .filter { $0.hasPrefix("kedge_scrub_blobs_total{") }
+        #expect(samples == [#"kedge_scrub_blobs_total{result="verified"} 5"#])
     }
 
     @Test func `scrapes within ten seconds share one collection`() async {
@@ -44,11 +47,11 @@ struct MetricCollectorsTests {
     @Test func `a value that a collector leaves out disappears`() async {
         let (time, isUp) = (Shared(ContinuousClock.now), Shared(true))
         let metrics = Metrics(now: { time.value })
-        metrics.addCollector { isUp.value ? [MetricSample(.garbageWaiting, 1)] : [] }
-        #expect(await metrics.text(.prometheusText).contains("\nkedge_garbage_waiting 1\n"))
+        metrics.addCollector { isUp.value ? [MetricSample(.damagedBlobs, 1)] : [] }
+        #expect(await metrics.text(.prometheusText).contains("\nkedge_damaged_blobs 1\n"))
         isUp.update { $0 = false }
         time.update { $0 = $0.advanced(by: .seconds(10)) }
-        #expect(await !metrics.text(.prometheusText).contains("kedge_garbage_waiting"))
+        #expect(await !metrics.text(.prometheusText).contains("kedge_damaged_blobs"))
     }
 
     @Test(.timeLimit(.minutes(1)))

@@ -29,18 +29,20 @@ struct MetricsTests {
         let warnings = Shared<[MetricName]>([])
         let metrics = Metrics(onOverflow: { name in warnings.update { $0.append(name) } })
         for index in 0..<1100 {
-            metrics.increment(.links, by: 2, ["kind\(index)", "created"])
+            metrics.increment(.httpRequests, by: 2, ["GET", "/\(index)", "native", "2xx"])
         }
-        metrics.increment(.links, by: 5, ["kind0", "created"])
+        metrics.increment(.httpRequests, by: 5, ["GET", "/0", "native", "2xx"])
         let text = await metrics.text(.prometheusText)
-        let samples = text.split(separator: "\n").filter { $0.hasPrefix("kedge_links_total{") }
+        let name = "kedge_http_requests_total"
+        let samples = text.split(separator: "\n").filter { $0.hasPrefix(name + "{") }
         #expect(samples.count == 1000)
         // Every series but one has a combination of its own.
-        let rest = #"kedge_links_total{kind="other",outcome="other"}"#
-        #expect(value(of: rest, in: text) == 2 * (1100 - 999))
+        let rest = #"{method="other",route="other",protocol="other",status="other"}"#
+        #expect(value(of: name + rest, in: text) == 2 * (1100 - 999))
         // A series that exists still counts.
-        #expect(value(of: #"kedge_links_total{kind="kind0",outcome="created"}"#, in: text) == 7)
-        #expect(warnings.value == [.links])
+        let first = #"{method="GET",route="/0",protocol="native",status="2xx"}"#
+        #expect(value(of: name + first, in: text) == 7)
+        #expect(warnings.value == [.httpRequests])
     }
 
     @Test func `the bound of one metric does not touch another, which warns by itself`() async {
@@ -48,13 +50,14 @@ struct MetricsTests {
         let metrics = Metrics(onOverflow: { name in warnings.update { $0.append(name) } })
         for index in 0..<1001 {
             metrics.increment(.errors, ["code\(index)"])
-            metrics.observe(.authenticationSeconds, seconds: 1, ["kind\(index)"])
+            metrics.observe(.httpRequestSeconds, seconds: 1, ["GET", "/\(index)", "native"])
         }
-        metrics.set(.sessions, to: 4, ["open"])
+        metrics.set(.connections, to: 4)
         let text = await metrics.text(.prometheusText)
-        #expect(value(of: #"kedge_sessions{state="open"}"#, in: text) == 4)
-        #expect(value(of: #"kedge_auth_seconds_count{kind="other"}"#, in: text) == 2)
-        #expect(warnings.value == [.errors, .authenticationSeconds])
+        #expect(value(of: "kedge_connections", in: text) == 4)
+        let rest = #"{method="other",route="other",protocol="other"}"#
+        #expect(value(of: "kedge_http_request_seconds_count" + rest, in: text) == 2)
+        #expect(warnings.value == [.errors, .httpRequestSeconds])
     }
 
     @Test func `an overflow may be recorded by its receiver`() async {
@@ -74,28 +77,33 @@ struct MetricsTests {
     func `no scrape sees half of an observation while others record`() async {
         let metrics = Metrics()
         let (taskCount, observationCount) = (8, 5000)
+        let name = "kedge_http_request_seconds"
+        let labels = #"method="GET",route="/",protocol="native""#
         await withTaskGroup { group in
             for _ in 0..<taskCount {
                 group.addTask {
                     for _ in 0..<observationCount {
-                        metrics.observe(.fsyncSeconds, seconds: 0.5)
+                        metrics.observe(
+                            .httpRequestSeconds, seconds: 0.5, ["GET", "/", "native"])
                         metrics.increment(.downloadBytes, by: 3)
                     }
                 }
             }
             for _ in 0..<50 {
                 let text = await metrics.text(.prometheusText)
-                let count = value(of: "kedge_fsync_seconds_count", in: text)
-                #expect(value(of: #"kedge_fsync_seconds_bucket{le="+Inf"}"#, in: text) == count)
-                #expect(value(of: #"kedge_fsync_seconds_bucket{le="0.5"}"#, in: text) == count)
+                let count = value(of: "\(name)_count{\(labels)}", in: text)
+                for bound in ["+Inf", "0.5"] {
+                    let bucket = "\(name)_bucket{\(labels),le=\"\(bound)\"}"
+                    #expect(value(of: bucket, in: text) == count)
+                }
                 // Half a second is exact, so sums of it are, too.
                 #expect(
-                    value(of: "kedge_fsync_seconds_sum", in: text) == count.map { $0 * 0.5 })
+                    value(of: "\(name)_sum{\(labels)}", in: text) == count.map { $0 * 0.5 })
             }
         }
         let text = await metrics.text(.prometheusText)
         let total = Double(taskCount * observationCount)
-        #expect(value(of: "kedge_fsync_seconds_count", in: text) == total)
+        #expect(value(of: "\(name)_count{\(labels)}", in: text) == total)
         #expect(value(of: "kedge_download_bytes_total", in: text) == 3 * total)
     }
 }

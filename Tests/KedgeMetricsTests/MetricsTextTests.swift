@@ -19,7 +19,7 @@ struct MetricsTextTests {
         let counter = await lines(about: "kedge_upload_bytes", in: metrics, .prometheusText)
         #expect(
             counter == """
-                # HELP kedge_upload_bytes_total Bytes of uploads that were received and stored.
+                # HELP kedge_upload_bytes_total Bytes of bodies of uploads that were received.
                 # TYPE kedge_upload_bytes_total counter
                 kedge_upload_bytes_total{protocol="native"} 42
                 kedge_upload_bytes_total{protocol="tus"} 4194304
@@ -27,7 +27,8 @@ struct MetricsTextTests {
         let gauge = await lines(about: "kedge_storage_free_bytes", in: metrics, .prometheusText)
         #expect(
             gauge == """
-                # HELP kedge_storage_free_bytes Bytes that uploads may still use on the disk.
+                # HELP kedge_storage_free_bytes Bytes that are free for uploads where bytes \
+                are kept or spooled.
                 # TYPE kedge_storage_free_bytes gauge
                 kedge_storage_free_bytes 1000000000000000
                 """)
@@ -36,22 +37,22 @@ struct MetricsTextTests {
     @Test func `a counter and a gauge in OpenMetrics`() async {
         let metrics = Metrics()
         metrics.increment(.uploadBytes, by: 42, ["native"])
-        metrics.increment(.links, ["put", "created"])
+        metrics.increment(.errors, ["BUSY"])
         metrics.set(.processStartTime, to: 1_700_000_000.25)
         let counter = await lines(about: "kedge_upload_bytes", in: metrics, .openMetrics)
         #expect(
             counter == """
                 # TYPE kedge_upload_bytes counter
                 # UNIT kedge_upload_bytes bytes
-                # HELP kedge_upload_bytes Bytes of uploads that were received and stored.
+                # HELP kedge_upload_bytes Bytes of bodies of uploads that were received.
                 kedge_upload_bytes_total{protocol="native"} 42
                 """)
-        let withoutUnit = await lines(about: "kedge_links", in: metrics, .openMetrics)
+        let withoutUnit = await lines(about: "kedge_errors", in: metrics, .openMetrics)
         #expect(
             withoutUnit == """
-                # TYPE kedge_links counter
-                # HELP kedge_links Made and used links; outcome is created, accepted or refused.
-                kedge_links_total{kind="put",outcome="created"} 1
+                # TYPE kedge_errors counter
+                # HELP kedge_errors Responses with an error, by its code.
+                kedge_errors_total{code="BUSY"} 1
                 """)
         let gauge = await lines(about: "process_start_time", in: metrics, .openMetrics)
         #expect(
@@ -64,53 +65,59 @@ struct MetricsTextTests {
     }
 
     /// The samples of the histogram are equal in both formats.
-    private static let authenticationSamples = """
-        kedge_auth_seconds_bucket{kind="token",le="0.0001"} 1
-        kedge_auth_seconds_bucket{kind="token",le="0.00025"} 1
-        kedge_auth_seconds_bucket{kind="token",le="0.0005"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.001"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.0025"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.005"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.01"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.05"} 2
-        kedge_auth_seconds_bucket{kind="token",le="0.25"} 3
-        kedge_auth_seconds_bucket{kind="token",le="1.0"} 3
-        kedge_auth_seconds_bucket{kind="token",le="5.0"} 3
-        kedge_auth_seconds_bucket{kind="token",le="+Inf"} 4
-        kedge_auth_seconds_sum{kind="token"} 6.2505
-        kedge_auth_seconds_count{kind="token"} 4
+    private static let requestSamples = """
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.005"} 1
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.01"} 1
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.025"} 2
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.05"} 2
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.1"} 2
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.25"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="0.5"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="1.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="2.5"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="5.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="10.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="30.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="60.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="300.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="1800.0"} 3
+        kedge_http_request_seconds_bucket{method="POST",route="/tus",protocol="tus",le="+Inf"} 4
+        kedge_http_request_seconds_sum{method="POST",route="/tus",protocol="tus"} 6000.27
+        kedge_http_request_seconds_count{method="POST",route="/tus",protocol="tus"} 4
         """
 
     private func metricsWithHistogram() -> Metrics {
         let metrics = Metrics()
         // A wall clock that was set back, a value between bounds, a bound, and more than all.
-        for seconds in [-3, 0.0005, 0.25, 6] {
-            metrics.observe(.authenticationSeconds, seconds: seconds, ["token"])
+        for seconds in [-3, 0.02, 0.25, 6000] {
+            metrics.observe(.httpRequestSeconds, seconds: seconds, ["POST", "/tus", "tus"])
         }
         return metrics
     }
 
     @Test func `a histogram in the format of Prometheus`() async {
         let metrics = metricsWithHistogram()
-        let text = await lines(about: "kedge_auth_seconds", in: metrics, .prometheusText)
+        let text = await lines(about: "kedge_http_request_seconds", in: metrics, .prometheusText)
         #expect(
             text == """
-                # HELP kedge_auth_seconds Time of the check of one credential.
-                # TYPE kedge_auth_seconds histogram
+                # HELP kedge_http_request_seconds Time from the head of a request \
+                until its response begins; uploads include their body.
+                # TYPE kedge_http_request_seconds histogram
 
-                """ + Self.authenticationSamples)
+                """ + Self.requestSamples)
     }
 
     @Test func `a histogram in OpenMetrics`() async {
         let metrics = metricsWithHistogram()
-        let text = await lines(about: "kedge_auth_seconds", in: metrics, .openMetrics)
+        let text = await lines(about: "kedge_http_request_seconds", in: metrics, .openMetrics)
         #expect(
             text == """
-                # TYPE kedge_auth_seconds histogram
-                # UNIT kedge_auth_seconds seconds
-                # HELP kedge_auth_seconds Time of the check of one credential.
+                # TYPE kedge_http_request_seconds histogram
+                # UNIT kedge_http_request_seconds seconds
+                # HELP kedge_http_request_seconds Time from the head of a request \
+                until its response begins; uploads include their body.
 
-                """ + Self.authenticationSamples)
+                """ + Self.requestSamples)
     }
 
     @Test func `only OpenMetrics ends with a mark, and both end with a line end`() async {
@@ -127,8 +134,9 @@ struct MetricsTextTests {
     @Test func `metrics without a value are left out, but not counters that need no label`() async {
         let text = await Metrics().text(.prometheusText)
         #expect(text.contains("\nkedge_download_bytes_total 0\n"))
-        #expect(text.contains("\nkedge_fsync_seconds_count 0\n"))
+        #expect(text.contains("\nkedge_scrub_bytes_total 0\n"))
         #expect(!text.contains("kedge_upload_bytes_total"))
+        #expect(!text.contains("kedge_http_request_seconds"))
         #expect(!text.contains("kedge_storage_free_bytes"))
     }
 
@@ -156,20 +164,24 @@ struct MetricsTextTests {
 
     @Test func `metrics have the order of the table, and series that of their labels`() async {
         let metrics = Metrics()
-        metrics.increment(.links, ["put", "refused"])
-        metrics.increment(.links, ["put", "accepted"])
-        metrics.increment(.links, ["get", "refused"])
+        metrics.increment(.scrubbedBlobs, ["verified"])
         metrics.increment(.errors, ["BUSY"])
+        for labels in [["PUT", "5xx"], ["PUT", "2xx"], ["GET", "5xx"]] {
+            metrics.increment(.httpRequests, [labels[0], "/a", "native", labels[1]])
+        }
         let text = await metrics.text(.prometheusText)
+        let requests = "kedge_http_requests_total"
         let samples = text.split(separator: "\n").filter {
-            $0.hasPrefix("kedge_links") || $0.hasPrefix("kedge_errors")
+            $0.hasPrefix(requests) || $0.hasPrefix("kedge_errors")
+                || $0.hasPrefix("kedge_scrub_blobs")
         }
         #expect(
             samples == [
+                requests + #"{method="GET",route="/a",protocol="native",status="5xx"} 1"#,
+                requests + #"{method="PUT",route="/a",protocol="native",status="2xx"} 1"#,
+                requests + #"{method="PUT",route="/a",protocol="native",status="5xx"} 1"#,
                 #"kedge_errors_total{code="BUSY"} 1"#,
-                #"kedge_links_total{kind="get",outcome="refused"} 1"#,
-                #"kedge_links_total{kind="put",outcome="accepted"} 1"#,
-                #"kedge_links_total{kind="put",outcome="refused"} 1"#,
+                #"kedge_scrub_blobs_total{result="verified"} 1"#,
             ])
         let described = text.split(separator: "\n").filter { $0.hasPrefix("# TYPE ") }
             .map { String($0.split(separator: " ")[2]) }
