@@ -123,6 +123,17 @@ package final class TransferEngine: Sendable {
     /// Number of received bytes that were read back for the hash of their file, since the start.
     package var readBackByteCount: Int64 { context.readBackBytes.value }
 
+    /// Number of bytes of files that clients were sent, since the start.
+    package var downloadedByteCount: Int64 { fileService.sentBytes.value }
+
+    /// Counts bytes of a file that a client was sent.
+    package func countDownload(of byteCount: Int64) { fileService.sentBytes.add(byteCount) }
+
+    /// Returns the bytes that are free for uploads where bytes are kept or spooled.
+    package func availableByteCount() async throws -> Int64 {
+        try await translating { try await context.bytes.availableBytes() }
+    }
+
     /// Returns memory to the system that a burst of requests has left unused.
     package func releaseMemory() async {
         context.buffers.releaseUnused()

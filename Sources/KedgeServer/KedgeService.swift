@@ -18,6 +18,7 @@ package struct KedgeService: Service {
     private let logger: Logger
     private let drain = DrainState()
     private let acceptance = AcceptState()
+    private let metrics: ServiceMetrics
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameter onRunning: Called with the port once the server accepts connections.
@@ -31,6 +32,7 @@ package struct KedgeService: Service {
         self.engine = engine
         self.configuration = configuration
         self.logger = logger
+        metrics = ServiceMetrics(engine: engine, logger: logger)
         self.onRunning = onRunning
     }
 
@@ -66,6 +68,12 @@ package struct KedgeService: Service {
         try await withThrowingTaskGroup { group in
             group.addTask { [engine] in
                 await table.patrol { await engine.releaseMemory() }
+            }
+            metrics.observe(table)
+            if let address = configuration.metricsAddress {
+                let listener = MetricsListener(
+                    address: address, metrics: metrics.metrics, logger: logger)
+                group.addTask { try await listener.run() }
             }
             do {
                 try await application(table).run()
@@ -104,7 +112,7 @@ package struct KedgeService: Service {
                 engine: engine, drain: drain, acceptance: acceptance,
                 tusEndpoint: configuration.tusEndpoint),
             tusEndpoint: configuration.tusEndpoint, publicAddress: configuration.publicAddress,
-            uploadTargets: configuration.uploadTargets
+            uploadTargets: configuration.uploadTargets, metrics: metrics
         ).makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,

@@ -15,6 +15,7 @@ final class FileService: Sendable {
     private let transferClock: TransferClock
     private let damageReports: DamageReports
     private let openBlobs = OpenBlobs()
+    let sentBytes = ByteCounter()
 
     init(
         context: EngineContext, digestLocks: KeyedLock<SHA256Digest>, transferClock: TransferClock,

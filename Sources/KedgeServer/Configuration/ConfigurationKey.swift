@@ -42,6 +42,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case uploadTargets = "uploads.targets"
     case interim = "resumableUpload.interim"
     case corsOrigins = "cors.allowedOrigins"
+    case metricsListen = "metrics.listen"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -83,6 +84,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .uploadTargets: ""
         case .interim: "auto"
         case .corsOrigins: ""
+        case .metricsListen: ""
         }
     }
 
@@ -146,6 +148,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .corsOrigins:
             "Origins of pages with all rights, including listing and deleting, comma-separated, "
                 + "such as https://app.example; * for every page."
+        case .metricsListen:
+            "Loopback address and port for GET /metrics without credentials, such as "
+                + "127.0.0.1:9464; empty for none."
         }
     }
 

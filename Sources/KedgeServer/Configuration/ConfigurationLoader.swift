@@ -181,7 +181,8 @@ package struct ConfigurationLoader {
             sweepInterval: try seconds(.sweepInterval, atLeast: 1),
             tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
             interim: try choice(.interim, InterimPolicy.init(rawValue:)),
-            cors: try choice(.corsOrigins, CORSPolicy.init(text:)))
+            cors: try choice(.corsOrigins, CORSPolicy.init(text:)),
+            metricsAddress: try metricsAddress())
     }
 
     /// Refuses `*` unless ``ConfigurationKey/allowAnyHost`` is on. With `*`, a page can let its own
@@ -209,6 +210,11 @@ package struct ConfigurationLoader {
                 "hash.path is \(path.rawValue), which this processor lacks; it has \(known).")
         }
         return path
+    }
+
+    private func metricsAddress() throws -> ListenAddress? {
+        guard !text(.metricsListen).isEmpty else { return nil }
+        return try choice(.metricsListen, ListenAddress.init(text:))
     }
 
     private func uploadTargets(besides tus: EndpointPath) throws -> [EndpointPath] {

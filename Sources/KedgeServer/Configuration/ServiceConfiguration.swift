@@ -52,6 +52,8 @@ package struct ServiceConfiguration: Sendable {
     package var interim: InterimPolicy
     /// Other origins whose pages may use the service.
     package var cors: CORSPolicy
+    /// Address of the listener for metrics; nil for none.
+    package var metricsAddress: ListenAddress?
 
     /// Whether rows or bytes are in the data directory.
     package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }

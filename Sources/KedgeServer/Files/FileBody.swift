@@ -109,6 +109,7 @@ struct FileBody: Sendable {
                     : max(byteCount / 2, sendByteCounts.least)
                 began = .now
                 underWay = sender.send(next, of: handle)
+                engine.countDownload(of: next.byteCount)
                 start = next.end
             }
         } catch {
@@ -135,8 +136,10 @@ struct FileBody: Sendable {
             let bytes = try await engine.read(file, at: offset, upTo: limit) { bytes in
                 ByteBuffer(bytes: bytes)
             }
-            offset += Int64(bytes.readableBytes)
+            let byteCount = Int64(bytes.readableBytes)
+            offset += byteCount
             try await writer.write(bytes)
+            engine.countDownload(of: byteCount)
             // Waits for the event loop, which reports that the connection is full. On a busy
             // machine the report may be late, and many buffers would pile up in memory.
             try await eventLoop.submit {}.get()

@@ -13,6 +13,7 @@ final class ConnectionTable: Sendable {
     private struct State {
         var shares: ReaderShares
         var lastID = 0
+        var openCount = 0
         var closedCount = 0
         var isGivingBack = false
         /// Channels with slow readers.
@@ -30,9 +31,13 @@ final class ConnectionTable: Sendable {
         self.logger = logger
     }
 
+    /// Number of open connections.
+    var openCount: Int { state.withLock { $0.openCount } }
+
     func opened(by address: ClientAddress) -> ReaderShares.ConnectionID {
         state.withLock { state in
             state.lastID += 1
+            state.openCount += 1
             state.shares.opened(state.lastID, by: address)
             return state.lastID
         }
@@ -44,6 +49,7 @@ final class ConnectionTable: Sendable {
 
     func closed(_ id: ReaderShares.ConnectionID) {
         state.withLock { state in
+            state.openCount -= 1
             state.closedCount += 1
             state.shares.closed(id)
             state.channels[id] = nil

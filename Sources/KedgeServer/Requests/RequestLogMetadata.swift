@@ -13,6 +13,9 @@ final class RequestLogMetadata: Sendable {
         values.withLock { $0[key] = value.description }
     }
 
+    /// Number of bytes read from the request's body.
+    var receivedByteCount: Int64 { bodyByteCount.withLock { $0 } }
+
     var metadata: Logger.Metadata {
         var metadata: Logger.Metadata = values.withLock { $0.mapValues { .string($0) } }
         let count = bodyByteCount.withLock { $0 }

@@ -39,6 +39,12 @@ struct ResumableUploadCall: Sendable {
         interopVersion = named ?? (isInverted ? .interop3 : .final)
     }
 
+    /// Whether a request has fields of the protocol.
+    static func isUsed(by headers: HTTPFields) -> Bool {
+        headers[.uploadComplete] != nil || headers[.uploadIncomplete] != nil
+            || headers[.uploadDraftInteropVersion] != nil
+    }
+
     /// Whether the upload ends with this request's body; nil when the request does not state it.
     ///
     /// Reads the fields of all versions. When one of them states that more follows, it wins: a part

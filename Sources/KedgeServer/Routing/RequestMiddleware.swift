@@ -13,11 +13,13 @@ struct RequestMiddleware: RouterMiddleware {
 
     let routes: RouteTable
     let gate: RequestGate
+    let metrics: ServiceMetrics
     private let forwarding = ForwardingWarning()
 
     init(routes: RouteTable, gate: RequestGate) {
         self.routes = routes
         self.gate = gate
+        metrics = routes.metrics
     }
 
     @concurrent
@@ -26,6 +28,7 @@ struct RequestMiddleware: RouterMiddleware {
         next: @concurrent (Request, KedgeRequestContext) async throws -> Response
     ) async throws -> Response {
         let start = ContinuousClock.now
+        metrics.requestBegan()
         var context = context
         context.requestID = RequestID.of(request)
         context.logger[metadataKey: "request.id"] = "\(context.requestID)"
@@ -73,6 +76,14 @@ struct RequestMiddleware: RouterMiddleware {
         gate.cors.complete(&response, to: request)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
+        let method = request.method.rawValue
+        metrics.requestEnded(
+            // Clients may send any method.
+            method: routes.isKnown(method) ? method : "other",
+            route: context.endpointPath ?? "unknown",
+            uploadProtocol: routes.uploadProtocol(of: request.uri.path, request),
+            status: response.status.code, duration: start.duration(to: .now),
+            bodyByteCount: context.logMetadata.receivedByteCount, error: reason)
         // The code of the failure itself decides, not the status of the answer: tus and IETF
         // clients get a 5xx for a slow body or a busy service, too, so that they resume.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500

@@ -2,21 +2,29 @@ internal import HTTPTypes
 package import Hummingbird
 package import KedgeEngine
 package import KedgeIdentity
+internal import Logging
 
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
 package struct RouteTable: Sendable {
     let routes: [Route]
+    let metrics: ServiceMetrics
+    private let methods: Set<String>
     private let tus: TusRoutes
 
     /// - Parameters:
     ///   - tusEndpoint: Path of the tus endpoint.
     ///   - publicAddress: Public address of the server.
     ///   - uploadTargets: Additional paths that accept uploads like `/files`.
+    ///   - metrics: The metrics of the service; nil makes some.
     package init(
         engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
-        publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = []
+        publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = [],
+        metrics: ServiceMetrics? = nil
     ) {
+        let metrics =
+            metrics ?? ServiceMetrics(engine: engine, logger: Logger(label: "kedge.metrics"))
+        self.metrics = metrics
         let sessions = SessionRoutes(engine: engine)
         let files = FileRoutes(engine: engine)
         let downloads = DownloadRoutes(engine: engine)
@@ -41,6 +49,9 @@ package struct RouteTable: Sendable {
             Route(.delete, "/files/{fileId}", .anyOf(.filesDelete), files.delete),
             Route(.get, "/files/{fileId}/meta", .anyOf(.filesRead), files.meta),
             Route(.get, "/files/{fileId}/chunks", .anyOf(.filesRead), files.chunks),
+            Route(
+                .get, "/metrics", .anyOf(.metricsRead),
+                MetricsRoutes(metrics: metrics.metrics).scrape),
             Route(.get, "/healthz", .public, health.process),
             Route(.get, "/readyz", .public, health.ready),
         ]
@@ -52,6 +63,7 @@ package struct RouteTable: Sendable {
             ]
         }
         routes = native + resumable.routes + tus.routes + targets
+        methods = Set(routes.map(\.method.rawValue))
     }
 
     /// Returns a router that runs a route only for principals with its access.
@@ -83,6 +95,17 @@ package struct RouteTable: Sendable {
     /// Adds the fields that the protocol of the path requires in every response.
     func complete(_ response: inout Response, to request: Request) {
         tus.complete(&response, to: request)
+    }
+
+    /// Whether any operation has this method.
+    func isKnown(_ method: String) -> Bool { methods.contains(method) }
+
+    /// The upload protocol of a request, for metrics.
+    func uploadProtocol(of path: String, _ request: Request) -> String {
+        if tus.endpoint.contains(path) { return "tus" }
+        let isResumable =
+            path.hasPrefix("/uploads/resumable/") || ResumableUploadCall.isUsed(by: request.headers)
+        return isResumable ? "resumable-upload" : "native"
     }
 
     /// The methods of a path, sorted; empty when nothing is at the path.

@@ -86,6 +86,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.uploadTargets)) var uploadsTargets: String?
     @Option(help: help(.interim)) var resumableUploadInterim: String?
     @Option(help: help(.corsOrigins)) var corsAllowedOrigins: String?
+    @Option(help: help(.metricsListen)) var metricsListen: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -110,6 +111,7 @@ struct ServerSettings: ParsableArguments {
             .scrubRate: scrubBytesPerSecond,
             .tusPath: tusPath, .uploadTargets: uploadsTargets,
             .interim: resumableUploadInterim, .corsOrigins: corsAllowedOrigins,
+            .metricsListen: metricsListen,
         ]
     }
 

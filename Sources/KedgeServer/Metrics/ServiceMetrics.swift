@@ -1,0 +1,72 @@
+package import KedgeEngine
+internal import KedgeMetrics
+internal import KedgeModel
+package import Logging
+
+/// Records what the service does, for `GET /metrics`.
+package struct ServiceMetrics: Sendable {
+    let metrics: Metrics
+
+    /// Creates the metrics of a service and the collectors of its gauges.
+    package init(engine: TransferEngine, logger: Logger) {
+        metrics = Metrics(onOverflow: { name in
+            logger.warning(
+                "a metric has too many label values",
+                metadata: ["metric": "\(name.definition.name)"])
+        })
+        metrics.addCollector { await Self.samples(of: engine) }
+        metrics.addCollector { ProcessStatus.samples() }
+        metrics.set(.buildInfo, to: 1, [KedgeVersion.current])
+    }
+
+    /// Adds the collector of the number of open connections.
+    func observe(_ connections: ConnectionTable) {
+        metrics.addCollector { [MetricSample(.connections, Double(connections.openCount))] }
+    }
+
+    func requestBegan() { metrics.increment(.httpRequestsInFlight) }
+
+    /// Records a request whose response begins.
+    ///
+    /// - Parameter bodyByteCount: Number of received bytes of the body.
+    func requestEnded(
+        method: String, route: String, uploadProtocol: String, status: Int, duration: Duration,
+        bodyByteCount: Int64, error: ErrorCode?
+    ) {
+        metrics.increment(.httpRequestsInFlight, by: -1)
+        metrics.increment(
+            .httpRequests, [method, route, uploadProtocol, "\(status / 100)xx"])
+        metrics.observe(
+            .httpRequestSeconds, seconds: duration / .seconds(1), [method, route, uploadProtocol])
+        if bodyByteCount > 0 {
+            metrics.increment(.uploadBytes, by: bodyByteCount, [uploadProtocol])
+        }
+        if let error { metrics.increment(.errors, [error.rawValue]) }
+    }
+
+    /// Reads the gauges of the stores. A store that does not answer leaves its values out.
+    private static func samples(of engine: TransferEngine) async -> [MetricSample] {
+        var samples = [
+            MetricSample(.writesInFlight, Double(engine.activeWriteCount)),
+            MetricSample(.downloadBytes, Double(engine.downloadedByteCount)),
+        ]
+        let scrubbed = engine.scrubbed
+        samples += [
+            MetricSample(.scrubbedBlobs, Double(scrubbed.verifiedCount), ["verified"]),
+            MetricSample(.scrubbedBlobs, Double(scrubbed.damagedCount), ["damaged"]),
+            MetricSample(.scrubbedBlobs, Double(scrubbed.restoredCount), ["restored"]),
+            MetricSample(.scrubbedBytes, Double(scrubbed.byteCount)),
+        ]
+        // A failure is visible as absent values and in `/readyz`.
+        if let backlog = try? await engine.scrubBacklog() {
+            samples += [
+                MetricSample(.damagedBlobs, Double(backlog.damagedCount)),
+                MetricSample(.scrubWaitingBlobs, Double(backlog.newCount)),
+            ]
+        }
+        if let free = try? await engine.availableByteCount() {
+            samples.append(MetricSample(.storageFreeBytes, Double(free)))
+        }
+        return samples
+    }
+}
