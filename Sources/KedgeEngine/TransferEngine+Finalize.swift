@@ -6,7 +6,7 @@ extension TransferEngine {
     /// The bytes are in place and the hash is known, so the time does not grow with the file: one
     /// rename and two transactions. Idempotent.
     ///
-    /// An empty session for which ``storedFiles(for:owner:)`` offers a file with the expected
+    /// An empty session for which ``storedFiles(for:owner:firstChunk:)`` offers a file with the expected
     /// digest becomes a file with the same stored bytes.
     ///
     /// - Parameter reusesStoredFiles: False for a client that may not read files.

@@ -20,8 +20,14 @@ extension TransferEngine {
 
     /// Returns up to four files of the owner that the session may be: they have its size and chunk
     /// size, and their bytes were verified lately. None when the session has bytes.
-    package func storedFiles(for id: SessionID, owner: OwnerID) async throws -> [StoredFile] {
-        try await translating { try await finalizer.reuse.offers(for: id, owner: owner) }
+    ///
+    /// - Parameter firstChunk: The digest of the first chunk that the files must have; nil for any.
+    package func storedFiles(
+        for id: SessionID, owner: OwnerID, firstChunk: SHA256Digest? = nil
+    ) async throws -> [StoredFile] {
+        try await translating {
+            try await finalizer.reuse.offers(for: id, owner: owner, firstChunk: firstChunk)
+        }
     }
 
     /// Returns sessions of an owner that are open or finalizing, newest first.

@@ -76,24 +76,27 @@ extension SQLiteStore {
     }
 
     package func storedFiles(
-        like shape: StoredFileShape, limit: Int
+        like shape: StoredFileShape, _ match: StoredFileMatch, limit: Int
     ) async throws -> [StoredFile] {
         try await commits.read { db in
             let rows = try db.rows(
                 """
-                SELECT file.id, file.sha256,
-                    (SELECT sha256 FROM chunk WHERE chunk.session = file.session AND idx = 0)
-                        AS first_chunk
-                FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
-                WHERE file.owner = ?1 AND file.byte_count = ?2 AND file.deleted_at IS NULL
-                    AND file.chunk_size = ?3 AND blob_scrub.damaged_at IS NULL
-                    AND max(coalesce(verified_at, 0), coalesce(stored_at, 0)) >= ?4
-                ORDER BY file.created_at DESC, file.id DESC LIMIT ?5
+                SELECT id, sha256, first_chunk FROM (
+                    SELECT file.id, file.sha256, file.created_at,
+                        (SELECT sha256 FROM chunk WHERE chunk.session = file.session AND idx = 0)
+                            AS first_chunk
+                    FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+                    WHERE file.owner = ?1 AND file.byte_count = ?2 AND file.deleted_at IS NULL
+                        AND file.chunk_size = ?3 AND blob_scrub.damaged_at IS NULL
+                        AND max(coalesce(verified_at, 0), coalesce(stored_at, 0)) >= ?4
+                    ORDER BY file.created_at DESC, file.id DESC LIMIT ?5)
+                WHERE ?6 IS NULL OR first_chunk = ?6 OR sha256 = ?6
+                ORDER BY created_at DESC, id DESC LIMIT 64
                 """,
                 [
                     shape.owner.text, shape.byteCount, shape.chunkSize,
-                    shape.verifiedSince.millisecondsSinceEpoch,
-                    StoredFileShape.maxComparedFileCount,
+                    shape.verifiedSince.millisecondsSinceEpoch, match.comparedFileCount,
+                    match.digest?.data,
                 ])
             let files = try rows.compactMap { row -> StoredFile? in
                 guard let digest = try row.digest("sha256"),
@@ -103,7 +106,7 @@ extension SQLiteStore {
                     remoteFileId: try row.identifier("id"), fileHashSha256: digest,
                     firstChunkSha256: first)
             }
-            return StoredFile.distinct(files, limit: limit)
+            return StoredFile.distinct(files.filter(match.matches), limit: limit)
         }
     }
 

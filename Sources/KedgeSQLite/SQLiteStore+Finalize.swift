@@ -70,6 +70,14 @@ extension SQLiteStore {
                 """, [digest.data, fileID.text, session.number])
             try db.makeFile(of: session, at: now)
             try db.makeGarbage(ofBytesOf: session)
+            // A second file depends on these bytes now.
+            let age = now.advanced(by: .zero - StoredFileShape.scrubAge)
+            try db.run(
+                """
+                UPDATE blob_scrub SET due_at = min(due_at, ?)
+                WHERE sha256 = ? AND coalesce(verified_at, 0) < ?
+                """,
+                [now.millisecondsSinceEpoch, digest.data, age.millisecondsSinceEpoch])
             return try db.file(fileID)
         }
     }

@@ -8,6 +8,6 @@ package enum CauseText {
         // Swift writes a case by its name, and any other value as its type with the values.
         guard text.first?.isUppercase ?? false else { return text }
         let values = text.drop { $0 != "(" }.dropFirst().dropLast()
-        return values.isEmpty ? "unknown" : String(values)
+        return values.isEmpty ? text : String(values)
     }
 }

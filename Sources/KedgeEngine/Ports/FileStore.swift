@@ -51,6 +51,16 @@ package struct PathPrefix: Hashable, Sendable {
     }
 }
 
+/// The stored files that are meant among those of one shape.
+package enum StoredFileMatch: Hashable, Sendable {
+    /// All of them.
+    case any
+    /// Those with this digest of their first chunk.
+    case firstChunk(SHA256Digest)
+    /// Those with this digest of the whole file.
+    case whole(SHA256Digest)
+}
+
 /// The files whose bytes a new session may use.
 package struct StoredFileShape: Hashable, Sendable {
     package var owner: OwnerID
@@ -69,9 +79,13 @@ package struct StoredFileShape: Hashable, Sendable {
     }
 
     /// Number of the newest files of one size that a store compares; more are not found.
-    package static let maxComparedFileCount = 64
-    /// Maximum number of chunk records that are copied in one transaction.
-    package static let maxChunkCount = 65_536
+    package static let maxComparedFileCount = 4096
+    /// Maximum number of chunk records that are copied in one transaction, which other clients wait
+    /// for.
+    package static let maxChunkCount = 16_384
+    /// Time since the last scrub after which a use of stored bytes makes them due for the next one:
+    /// a second file depends on them now.
+    package static let scrubAge = Duration.seconds(3600)
 
     /// Whether chunk records cover a file of this shape and are few enough to be copied.
     package func isWhole(chunkCount: Int, byteCount: Int64?) -> Bool {
@@ -87,6 +101,30 @@ extension SessionRecord {
         owner == stored.owner && fileSize == stored.byteCount && stored.byteCount > 0
             && chunkSize == stored.chunkSize && sourceIDs == nil
             && (declaredDigest == nil || declaredDigest == digest)
+    }
+}
+
+extension StoredFileMatch {
+    /// Number of the newest files of a shape that are compared.
+    package var comparedFileCount: Int {
+        if case .any = self { 64 } else { StoredFileShape.maxComparedFileCount }
+    }
+
+    /// The digest that is looked for.
+    package var digest: SHA256Digest? {
+        switch self {
+        case .any: nil
+        case .firstChunk(let digest), .whole(let digest): digest
+        }
+    }
+
+    /// Whether a file is meant.
+    package func matches(_ file: StoredFile) -> Bool {
+        switch self {
+        case .any: true
+        case .firstChunk(let digest): file.firstChunkSha256 == digest
+        case .whole(let digest): file.fileHashSha256 == digest
+        }
     }
 }
 
@@ -123,8 +161,12 @@ package protocol FileStore: Sendable {
     /// - Parameters:
     ///   - shape: Only files of this owner, size and chunk size whose blob is not known to be
     ///     damaged and was verified since the given time.
+    ///   - match: The files that are meant. Only the newest
+    ///     ``StoredFileShape/maxComparedFileCount`` of the shape are compared.
     ///   - limit: Maximum number of files; of several with the same bytes, one is returned.
-    func storedFiles(like shape: StoredFileShape, limit: Int) async throws -> [StoredFile]
+    func storedFiles(
+        like shape: StoredFileShape, _ match: StoredFileMatch, limit: Int
+    ) async throws -> [StoredFile]
 
     /// Deletes a file. Its blob becomes garbage with the last file that has it. Idempotent.
     func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws

@@ -77,26 +77,30 @@ extension PostgresStore {
     }
 
     package func storedFiles(
-        like shape: StoredFileShape, limit: Int
+        like shape: StoredFileShape, _ match: StoredFileMatch, limit: Int
     ) async throws -> [StoredFile] {
         try await single { db in
             let files = try db.query(
                 """
-                SELECT file.id, file.sha256, chunk.sha256
-                FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
-                    JOIN chunk ON chunk.session = file.session AND chunk.idx = 0
-                WHERE file.owner = $1 AND file.byte_count = $2 AND file.deleted_at IS NULL
-                    AND file.chunk_size = $3 AND blob_scrub.damaged_at IS NULL
-                    AND greatest(verified_at, stored_at) >= $4
-                ORDER BY file.created_at DESC, file.id DESC LIMIT $5
-                """, shape.values + [.int8(Int64(StoredFileShape.maxComparedFileCount))]
+                SELECT id, sha256, first_chunk FROM (
+                    SELECT file.id, file.sha256, file.created_at, chunk.sha256 AS first_chunk
+                    FROM file JOIN blob_scrub ON blob_scrub.sha256 = file.sha256
+                        JOIN chunk ON chunk.session = file.session AND chunk.idx = 0
+                    WHERE file.owner = $1 AND file.byte_count = $2 AND file.deleted_at IS NULL
+                        AND file.chunk_size = $3 AND blob_scrub.damaged_at IS NULL
+                        AND greatest(verified_at, stored_at) >= $4
+                    ORDER BY file.created_at DESC, file.id DESC LIMIT $5) AS newest
+                WHERE $6::bytea IS NULL OR first_chunk = $6 OR sha256 = $6
+                ORDER BY created_at DESC, id DESC LIMIT 64
+                """,
+                shape.values + [.int8(Int64(match.comparedFileCount)), .digest(match.digest)]
             ).rows.map { row in
                 var row = row
                 return StoredFile(
                     remoteFileId: try row.identifier(), fileHashSha256: try row.digest(),
                     firstChunkSha256: try row.digest())
             }
-            return StoredFile.distinct(files, limit: limit)
+            return StoredFile.distinct(files.filter(match.matches), limit: limit)
         }
     }
 

@@ -73,6 +73,16 @@ extension PostgresStore {
                 """, [.int8(session.number), .digest(digest), .text(fileID.text)])
             try db.makeFile(of: session, at: now)
             try db.makeGarbage(ofBytesOf: session)
+            // A second file depends on these bytes now.
+            _ = try db.query(
+                """
+                UPDATE blob_scrub SET due_at = least(due_at, $2)
+                WHERE sha256 = $1 AND coalesce(verified_at, 0) < $3
+                """,
+                [
+                    .digest(digest), .time(now),
+                    .time(now.advanced(by: .zero - StoredFileShape.scrubAge)),
+                ])
             try db.notify(id)
             return try db.file(fileID)
         }

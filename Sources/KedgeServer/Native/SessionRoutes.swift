@@ -13,7 +13,7 @@ struct SessionRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let key = try IdempotencyKey.text(of: request)
-        let offersStoredFiles = try Self.offersStoredFiles(request)
+        let offer = try Self.offer(of: request)
         let message = try await JSONBody.decode(CreateSessionRequest.self, from: request, context)
         guard message.metadata?.keys.contains(where: { $0.hasPrefix("kedge.") }) != true else {
             throw EngineError(
@@ -35,8 +35,7 @@ struct SessionRoutes: Sendable {
                 totalChunks: status.totalChunks ?? 0, receivedBytes: status.receivedBytes,
                 limits: engine.configuration.limits,
                 requiredHeaders: ["Content-Range", "X-Chunk-Hash"],
-                storedFiles: offersStoredFiles
-                    ? try await storedFiles(for: status, context) : nil),
+                storedFiles: try await storedFiles(for: status, offer, context)),
             status: .created)
         response.headers[.location] = "/uploads/sessions/\(status.sessionId)"
         return response
@@ -71,9 +70,7 @@ struct SessionRoutes: Sendable {
         var status = try await engine.sessionStatus(
             id, owner: context.owner, withDigests: form == .digests)
         status.limits = engine.configuration.limits
-        if try Self.offersStoredFiles(request) {
-            status.storedFiles = try await storedFiles(for: status, context)
-        }
+        status.storedFiles = try await storedFiles(for: status, Self.offer(of: request), context)
         return .json(text: status.text(form))
     }
 
@@ -113,23 +110,35 @@ struct SessionRoutes: Sendable {
 
     /// Files that the session may be, for a client that asked for them.
     private func storedFiles(
-        for status: SessionStatus, _ context: KedgeRequestContext
+        for status: SessionStatus, _ offer: StoredFileOffer?, _ context: KedgeRequestContext
     ) async throws -> [StoredFile]? {
         // A principal that may only upload learns nothing about stored files.
-        guard status.state == .open, status.receivedBytes == 0,
+        guard let offer, status.state == .open, status.receivedBytes == 0,
             context.principal.scopes.contains(.filesRead)
         else { return nil }
         return try await engine.storedFiles(
-            for: status.sessionId, owner: context.owner)
+            for: status.sessionId, owner: context.owner, firstChunk: offer.firstChunk)
     }
 
-    /// Whether the request has `storedFiles=true`.
-    private static func offersStoredFiles(_ request: Request) throws -> Bool {
-        switch Set(request.uri.queryParameters[values: "storedFiles"]) {
-        case [], ["false"]: return false
-        case ["true"]: return true
+    /// The offer that a request asks for by `storedFiles=true`; nil for none.
+    private static func offer(of request: Request) throws -> StoredFileOffer? {
+        let query = request.uri.queryParameters
+        switch Set(query[values: "storedFiles"]) {
+        case [], ["false"]: return nil
+        case ["true"]: break
         default: throw EngineError(.badRequest, "storedFiles must be true or false.")
         }
+        guard let text = query.get("firstChunkSha256") else { return StoredFileOffer() }
+        guard let digest = SHA256Digest(hex: text) else {
+            throw EngineError(.badRequest, "firstChunkSha256 must be a SHA-256 in hexadecimal.")
+        }
+        return StoredFileOffer(firstChunk: digest)
+    }
+
+    /// A client's question for files that an empty session may be.
+    private struct StoredFileOffer {
+        /// The digest of the first chunk that the files must have; nil for any.
+        var firstChunk: SHA256Digest?
     }
 
     /// The requested form of the status. `chunks=ranges` is the short form; `chunks=digests` is one

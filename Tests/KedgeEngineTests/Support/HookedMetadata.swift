@@ -111,8 +111,10 @@ struct HookedMetadata: MetadataStore {
             of: id, from: stored, digest: digest, fileID: fileID, at: now)
     }
 
-    func storedFiles(like shape: StoredFileShape, limit: Int) async throws -> [StoredFile] {
-        try await real.storedFiles(like: shape, limit: limit)
+    func storedFiles(
+        like shape: StoredFileShape, _ match: StoredFileMatch, limit: Int
+    ) async throws -> [StoredFile] {
+        try await real.storedFiles(like: shape, match, limit: limit)
     }
 
     func renewFinalize(of id: SessionID, lease: WorkLease) async throws {

@@ -215,7 +215,7 @@ extension MetadataStoreConformance {
         Case("an empty session becomes a file with bytes that its owner has") { store in
             let stored = try await store.makeFile("stored", at: 10)
             let shape = Sample.shape(verifiedSince: 10)
-            let offers = try await store.storedFiles(like: shape, limit: 4)
+            let offers = try await store.storedFiles(like: shape, .any, limit: 4)
             #expect(
                 offers == [
                     StoredFile(
@@ -263,7 +263,7 @@ extension MetadataStoreConformance {
             store in
             let stored = try await store.makeFile("stored", at: 10)
             func offers(_ shape: StoredFileShape) async throws -> [FileID] {
-                try await store.storedFiles(like: shape, limit: 4).map(\.remoteFileId)
+                try await store.storedFiles(like: shape, .any, limit: 4).map(\.remoteFileId)
             }
             func completed(_ record: SessionRecord, _ shape: StoredFileShape) async throws -> Bool {
                 try await store.completeFinalize(
@@ -316,8 +316,17 @@ extension MetadataStoreConformance {
                 _ = try await store.makeFile(content, at: Int64(second))
             }
             let offers = try await store.storedFiles(
-                like: Sample.shape(verifiedSince: 0), limit: 4)
+                like: Sample.shape(verifiedSince: 0), .any, limit: 4)
             #expect(offers.map(\.fileHashSha256) == ["e", "d", "c", "a"].map(Sample.digest))
+            func find(_ match: StoredFileMatch) async throws -> [SHA256Digest] {
+                try await store.storedFiles(
+                    like: Sample.shape(verifiedSince: 0), match, limit: 4
+                ).map(\.fileHashSha256)
+            }
+            #expect(try await find(.whole(Sample.digest("b"))) == [Sample.digest("b")])
+            #expect(try await find(.whole(Sample.digest("x"))) == [])
+            #expect(try await find(.firstChunk(Sample.chunk(0).digest)).count == 4)
+            #expect(try await find(.firstChunk(Sample.digest("b"))) == [])
         },
     ]
 }

@@ -79,12 +79,18 @@ extension SimulatedMetadata {
                     modified: session.record.modified),
                 digests: digests)
             rows.makeGarbage(ofBytesOf: session)
+            if let scrub = rows.scrubs[digest],
+                scrub.verifiedAt ?? stored.verifiedSince
+                    < now.advanced(by: .zero - StoredFileShape.scrubAge)
+            {
+                rows.scrubs[digest]?.dueAt = min(scrub.dueAt, now)
+            }
             return rows.file(fileID)
         }
     }
 
     package func storedFiles(
-        like shape: StoredFileShape, limit: Int
+        like shape: StoredFileShape, _ match: StoredFileMatch, limit: Int
     ) async throws -> [StoredFile] {
         try read { rows in
             let files = rows.files(like: shape).compactMap { file in
@@ -93,8 +99,8 @@ extension SimulatedMetadata {
                         remoteFileId: file.id, fileHashSha256: file.digest, firstChunkSha256: $0)
                 }
             }
-            return StoredFile.distinct(
-                Array(files.prefix(StoredFileShape.maxComparedFileCount)), limit: limit)
+            let newest = files.prefix(match.comparedFileCount).filter(match.matches)
+            return StoredFile.distinct(newest, limit: limit)
         }
     }
 
