@@ -16,7 +16,8 @@ struct SettingsFile {
         // Without a wait for the other end of a named pipe, which is refused below.
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
-            guard errno != ENOENT else { return nil }
+            // A home such as /dev/null has no settings.
+            guard errno != ENOENT, errno != ENOTDIR else { return nil }
             throw failure(path, unsafe String(cString: strerror(errno)))
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
