@@ -33,7 +33,8 @@ struct FailureMessageTests {
     // The message names the host that answered, and the status.
     @Test(
         arguments: [
-            (401, .session, .badRequest), (404, .session, .notKedge), (404, .file, .notKedge),
+            (401, .session, .unauthenticated), (403, .resource, .forbidden),
+            (401, .upload, .unauthenticated), (404, .session, .notKedge), (404, .file, .notKedge),
             (410, .file, .notKedge), (500, .session, .internalError), (429, .file, .busy),
             (413, .session, .requestTooLarge), (413, .resource, .requestTooLarge),
             (418, .resource, .badRequest), (500, .upload, .internalError),

@@ -171,7 +171,7 @@ struct SequentialUploadRefusalTests {
 
     @Test(arguments: SequentialUploadEnvironment.protocols)
     func `a refused creation ends the transfer`(uploadProtocol: UploadProtocol) async throws {
-        for (status, code) in [403: ErrorCode.badRequest, 413: .fileTooLarge] {
+        for (status, code) in [403: ErrorCode.forbidden, 413: .fileTooLarge] {
             let fixture = try SequentialUploadEnvironment(uploadProtocol)
             fixture.plan(.answer(Reply(status: status)), count: 1000) { $0.method == "POST" }
             let snapshot = try await fixture.upload(bytes)

@@ -77,7 +77,7 @@ struct LoginTests {
         let server = try TokenServer(status: "401 Unauthorized")
         let finished = try await fixture.shell(
             "echo wrong | \"$K\" login own '\(server.url)' --force")
-        #expect(finished.termination == .exited(ExitStatus.failure), "\(finished.errors)")
+        #expect(finished.termination == .exited(ExitStatus.denied), "\(finished.errors)")
         #expect(!FileManager.default.fileExists(atPath: file))
     }
 

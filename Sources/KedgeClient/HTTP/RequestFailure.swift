@@ -135,15 +135,19 @@ package struct RequestFailure: Error, Sendable {
     private var sentence: String {
         guard let answer else { return code.facts.sentence }
         let who = answer.hostAndPort ?? "The server"
-        switch answer.status {
-        case 401 where lacksToken:
-            return "\(who) requires a token (status 401), and none was sent: set one."
-        case 403 where lacksToken:
-            return "\(who) does not allow this without a token (status 403): set one."
-        case 401:
-            return "\(who) requires a valid token (status 401): check the one that is set."
-        case 403:
-            return "\(who) does not allow this with the token that is set (status 403); check it."
+        switch code {
+        case .unauthenticated where lacksToken:
+            return "\(who) requires a token (status \(answer.status)), and none was sent:"
+                + " \(Self.tokenAdvice)."
+        case .forbidden where lacksToken:
+            return "\(who) does not allow this without a token (status \(answer.status)):"
+                + " \(Self.tokenAdvice)."
+        case .unauthenticated:
+            return "\(who) does not accept the token (status \(answer.status)):"
+                + " \(Self.otherTokenAdvice)."
+        case .forbidden:
+            return "\(who) does not allow this with the token (status \(answer.status)); for"
+                + " another one, \(Self.otherTokenAdvice)."
         default:
             if isFromIntermediary {
                 return "\(who) answers with status \(answer.status), but not as a Kedge server."
@@ -152,6 +156,9 @@ package struct RequestFailure: Error, Sendable {
             return "\(code.facts.sentence.dropLast()) (\(source))."
         }
     }
+
+    private static let tokenAdvice = "run `kedge login`, or set KEDGE_TOKEN beside --server"
+    private static let otherTokenAdvice = "run `kedge login` again, or correct KEDGE_TOKEN"
 
     /// Host, port and status of the answer.
     private var source: String {
@@ -275,6 +282,8 @@ extension RequestFailure {
         if subject == .upload, let code = uploadCodes[status] { return code }
         if isReplaced, status < 500, status != 425, status != 429 { return .notKedge }
         return switch status {
+        case 401: .unauthenticated
+        case 403: .forbidden
         case 404: subject == .session ? .sessionNotFound : .fileNotFound
         case 410: subject == .session ? .sessionExpired : .fileGone
         case 408: .requestTimeout

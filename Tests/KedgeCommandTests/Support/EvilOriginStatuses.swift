@@ -27,8 +27,8 @@ enum StatusFault: String, OriginFaultKind {
 
     var fault: OriginFault {
         switch self {
-        case .unauthorized: refusal(.fails(.badRequest), 401)
-        case .forbidden: refusal(.fails(.badRequest), 403)
+        case .unauthorized: refusal(.fails(.unauthenticated), 401)
+        case .forbidden: refusal(.fails(.forbidden), 403)
         case .notFound: refusal(.fails(.fileNotFound), 404)
         case .gone: refusal(.fails(.fileGone), 410)
         case .tooMany: refusal(.recovers(.busy), 429)
