@@ -87,10 +87,12 @@ extension TransferClient {
         onWait: @escaping @Sendable (String) -> Void = { _ in },
         write: @escaping @Sendable (UnsafeRawBufferPointer) throws -> Void
     ) async throws -> StreamResult {
+        let server = home(of: reference)
         let reference = try normalized(reference)
-        let fetcher = FileFetcher(api: api)
+        let fetcher = FileFetcher(api: api(of: server))
         var retry = StreamRetry(
-            configuration, environment, isKnown: try await isServerKnown, onWait: onWait)
+            configuration, environment, isKnown: try await store.isKnownServer(server),
+            onWait: onWait)
         do {
             let file = try await retry { try await fetcher.inspect(reference) }.value
             let download = StreamDownload(

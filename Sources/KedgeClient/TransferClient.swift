@@ -155,16 +155,17 @@ public final class TransferClient: Sendable {
     /// destination is a directory.
     ///
     /// The destination is the path of the verified file, or a directory in which the file keeps its
-    /// remote name.
+    /// remote name. A URL below one of ``ClientConfiguration/otherTokens`` belongs to that server.
     ///
     /// - Throws: `DESTINATION_EXISTS` if another unfinished transfer writes to the destination.
     public func enqueueDownload(
         _ reference: RemoteReference, to destination: String,
         options: DownloadOptions = DownloadOptions()
     ) async throws -> TransferID {
+        let server = home(of: reference)
         let reference = try normalized(reference)
-        let path = try await destinationPath(destination, for: reference)
-        let status = makeStatus()
+        let path = try await destinationPath(destination, for: reference, at: server)
+        let status = makeStatus(server: server)
         var download = DownloadTransfer(
             status: status, reference: reference, destinationPath: path,
             tempPath: TempFile.path(for: path, id: status.id), overwrites: options.overwrites,
@@ -276,7 +277,15 @@ public final class TransferClient: Sendable {
         }
     }
 
-    /// Turns a URL of the server's own file into its id, for which hash and chunk digests are
+    /// Returns the base URL of the server that a reference belongs to: the longest known one that
+    /// the URL begins with, or else this client's.
+    func home(of reference: RemoteReference) -> String {
+        guard case .url(let url) = reference else { return serverURL }
+        return ([serverURL] + otherTokens.keys).filter { url.hasPrefix($0 + "/") }
+            .max { $0.utf8.count < $1.utf8.count } ?? serverURL
+    }
+
+    /// Turns a URL of a known server's file into its id, for which hash and chunk digests are
     /// known.
     func normalized(_ reference: RemoteReference) throws -> RemoteReference {
         guard case .url(let url) = reference else { return reference }
@@ -285,13 +294,13 @@ public final class TransferClient: Sendable {
                 .usage, operation: "download",
                 explanation: "Only http and https URLs can be downloaded." + Self.hint(for: url))
         }
-        let prefix = "\(serverURL)/files/"
+        let prefix = "\(home(of: reference))/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }
         return reference
     }
 
     private func destinationPath(
-        _ destination: String, for reference: RemoteReference
+        _ destination: String, for reference: RemoteReference, at server: String
     ) async throws -> String {
         let path = LocalPath.absolute(destination)
         let files = environment.files
@@ -317,7 +326,8 @@ public final class TransferClient: Sendable {
         guard isDirectory else { return path }
         let name: String
         switch reference {
-        case .file(let id): name = try await remote.fileMeta(id).fileName
+        case .file(let id):
+            name = try await RemoteAPI(api: api(of: server)).fileMeta(id).fileName
         case .url(let url): name = URLText.lastPathComponent(of: url) ?? "download"
         }
         // The name is untrusted: only its last component is used, without control characters.

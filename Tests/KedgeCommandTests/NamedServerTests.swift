@@ -117,6 +117,32 @@ struct NamedServerTests {
         #expect(server.credentials.last == "Bearer own")
     }
 
+    @Test(
+        arguments: [
+            ("/own/files/x", "own"), ("/other/x", nil), ("/ownfiles", nil), ("/asks/x", "asked"),
+        ]
+            as [(String, String?)])
+    func `a URL gets the token of the server whose URL it begins with, and of no other`(
+        path: String, token: String?
+    ) async throws {
+        let server = try TokenServer(status: "404 Not Found")
+        try fixture.write(
+            """
+            servers:
+              own:
+                url: \(server.url)/own/
+                token: own
+              asks:
+                url: \(server.url)/asks
+                tokenCommand: echo asked
+            """)
+        for output in ["-", fixture.path("copy")] {
+            let line = "\"$K\" download '\(server.url)\(path)' -o '\(output)' | cat"
+            _ = try await fixture.shell(line, environment: ["KEDGE_TOKEN": "variable"])
+        }
+        #expect(Set(server.credentials) == [token.map { "Bearer \($0)" } ?? ""])
+    }
+
     @Test(arguments: [true, false])
     func `a server's certificate authorities count for its own origin alone`(
         isOwn: Bool

@@ -40,7 +40,7 @@ public struct ClientConfiguration: Sendable {
     /// transport.
     public var caFile: String?
     /// Tokens for other servers than ``serverURL`` by their base URLs, for transfers that began
-    /// there. Slashes at the end of a URL do not count.
+    /// there and for downloads of URLs below them. Slashes at the end of a URL do not count.
     public var otherTokens: [String: String] = [:]
     /// Settings of the connections to single servers, by their URLs. Each applies to one origin
     /// only, and takes precedence over ``caFile`` and ``proxy``. Ignored by a client that is given

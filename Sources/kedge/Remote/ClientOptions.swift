@@ -77,17 +77,23 @@ struct ClientOptions: ParsableArguments {
     /// Creates a client of the server named by flag or variable. Without a server, it has no token
     /// either.
     ///
-    /// - Parameter isOffline: Whether only records are used. No token is looked up then: a command
-    ///   of the settings might ask the user for a password.
+    /// - Parameters:
+    ///   - isOffline: Whether only records are used. No token is looked up then: a command of the
+    ///     settings might ask the user for a password.
+    ///   - urls: URLs to download. Those of servers of the settings get the tokens there.
     /// - Throws: ``CommandFailure`` if no server is named and the command needs one.
     func makeClient(
-        needsServer: Bool = true, isOffline: Bool = false,
+        needsServer: Bool = true, isOffline: Bool = false, urls: [String] = [],
         _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         let (settings, server) = try named(isOffline: isOffline)
         guard !isOffline else { return try await makeClient(of: nil, settings, adjust) }
         guard needsServer, server == nil else {
-            return try await makeClient(of: server, settings, adjust)
+            let tokens = try await settings.commandTokens(forServersOf: urls, besides: server?.url)
+            return try await makeClient(of: server, settings) {
+                $0.otherTokens.merge(tokens) { own, _ in own }
+                adjust(&$0)
+            }
         }
         throw CommandFailure(
             "kedge: no server; set --server or KEDGE_SERVER, or a default with `kedge login`.",

@@ -90,6 +90,25 @@ struct ClientSettings {
         return tokens
     }
 
+    /// Returns the tokens that commands of the settings print, for the servers of these URLs but
+    /// one. A URL of several accounts has no token.
+    ///
+    /// - Throws: ``CommandFailure`` if a command fails.
+    func commandTokens(
+        forServersOf urls: [String], besides url: String?
+    ) async throws -> [String: String] {
+        var tokens: [String: String] = [:]
+        let byBase = Dictionary(grouping: servers.values, by: { Self.base($0.url) })
+        for (base, servers) in byBase where base != url.map(Self.base) {
+            guard urls.contains(where: { $0.hasPrefix(base + "/") }),
+                let server = servers.first, server.tokenCommand != nil,
+                Set(servers.map(\.account)).count == 1
+            else { continue }
+            tokens[base] = try await server.credential()
+        }
+        return tokens
+    }
+
     /// Returns the settings of connections by the origins of the servers. At the origin of the
     /// chosen server, those of the others do not count.
     func originSettings(choosing chosen: NamedServer?) -> [String: OriginSettings] {

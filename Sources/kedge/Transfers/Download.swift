@@ -11,7 +11,8 @@ struct Download: AsyncParsableCommand {
             The destination appears only when the whole file is complete and verified. Prints the \
             path of each finished file. -o - writes the bytes to standard output, in order; each \
             chunk is verified before it is written. The token is sent only to the server that \
-            --server or KEDGE_SERVER names.
+            --server or KEDGE_SERVER names; a URL below that of another server in the settings \
+            gets the token of that server.
 
             --prefix downloads all files whose path on the server is the prefix or below it, as \
             `kedge upload -r` stored them. They keep their whole path below the folder -o. Of \
@@ -112,7 +113,8 @@ struct Download: AsyncParsableCommand {
 
     func run() async throws {
         let needsServer = prefix != nil || sources.contains { !$0.contains("://") }
-        let client = try await options.makeClient(needsServer: needsServer) {
+        let urls = sources.filter { $0.contains("://") }
+        let client = try await options.makeClient(needsServer: needsServer, urls: urls) {
             $0.maxConcurrentTransfers = parallel
             $0.criticalFreeByteCount = criticalFree.byteCount
             connections.apply(to: &$0)
