@@ -6,6 +6,8 @@ public import KedgeModel
 /// Errors are ``TransferError`` with the server's code, or `OFFLINE`.
 public struct RemoteAPI: Sendable {
     let api: ServerAPI
+    /// Proxy of the configuration for the server; nil for that of the environment.
+    var proxy: String?
 
     /// Returns one page of the caller's files: newest first, or with a prefix by path, and of
     /// several with the same path the newest first.
@@ -62,11 +64,13 @@ public struct RemoteAPI: Sendable {
     /// Examines the connection to the server: the responder, the latency, and proxies on the way.
     ///
     /// - Throws: `NOT_KEDGE` for an answer that does not come from a Kedge server, for example the
-    ///   page of a captive portal, or another code if an intermediary may have given it. A Kedge
+    ///   page of a captive portal, or another code if an intermediary may have given it;
+    ///   `ROUTE_NOT_FOUND` for a wrong path of a Kedge server, and its code for a refusal. A Kedge
     ///   server that is not ready is no error: see ``ServerReport/trouble``.
     public func examine() async throws -> ServerReport {
         let examination = ServerProbe(
-            api: api, now: { .current }, environment: ProcessInfo.processInfo.environment)
+            api: api, proxy: proxy, now: { .current },
+            environment: ProcessInfo.processInfo.environment)
         return try await call { try await examination.report() }
     }
 

@@ -183,7 +183,12 @@ extension TransferClient {
     }
 
     /// Files and sessions on the server, independent of transfers.
-    public var remote: RemoteAPI { RemoteAPI(api: api) }
+    public var remote: RemoteAPI {
+        let own = URLText.origin(of: serverURL).flatMap {
+            CurlTransport.byOrigin(configuration.originSettings)[$0]
+        }
+        return RemoteAPI(api: api, proxy: own?.proxy ?? configuration.proxy)
+    }
 
     private func snapshot(of record: TransferRecord) async throws -> TransferSnapshot {
         let id = record.status.id

@@ -15,12 +15,12 @@ package import KedgeTransport
 /// ```
 package final class CurlClient: HTTPTransport {
     private let loop: CurlLoop
-    private let usesEnvironmentProxy: Bool
+    private let configuration: Configuration
 
     /// Starts the client's thread.
     package init(configuration: Configuration = .init()) {
         self.loop = CurlLoop(configuration: configuration)
-        self.usesEnvironmentProxy = configuration.usesEnvironmentProxy
+        self.configuration = configuration
         loop.start()
     }
 
@@ -68,10 +68,14 @@ package final class CurlClient: HTTPTransport {
 
     /// Translates a failed exchange with a URL.
     func transportError(_ error: CurlError, url: String) -> TransportError {
-        let proxy =
-            usesEnvironmentProxy
-            ? EnvironmentProxy.named(for: url, in: ProcessInfo.processInfo.environment) : nil
-        return TransportError(error, proxy: proxy?.address)
+        let own = URLText.origin(of: url).flatMap { configuration.origins[$0] }
+        let configured =
+            own?.proxy ?? configuration.proxy
+            ?? (configuration.usesEnvironmentProxy ? nil : "")
+        let proxy = EnvironmentProxy.used(
+            for: url, configured: configured, in: ProcessInfo.processInfo.environment)
+        return TransportError(
+            error, proxy: proxy?.address, caFile: own?.caFile ?? configuration.caFile)
     }
 
     /// Starts an exchange and waits for the head of its response.

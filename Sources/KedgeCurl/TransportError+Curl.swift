@@ -11,8 +11,10 @@ extension TransportError {
 
     /// Translates a curl error.
     ///
-    /// - Parameter proxy: The proxy of the request, without user and password; nil for none.
-    init(_ error: CurlError, proxy: String?) {
+    /// - Parameters:
+    ///   - proxy: The proxy of the request, without user and password; nil for none.
+    ///   - caFile: File of the trusted authorities; nil for those of the system.
+    init(_ error: CurlError, proxy: String?, caFile: String?) {
         let kind: Kind =
             switch error.code {
             case .couldNotResolve, .couldNotConnect: .offline
@@ -25,9 +27,11 @@ extension TransportError {
             case .bodyReadFailed: .bodyUnreadable
             default: .other
             }
+        var connection = ConnectionFailure(error, proxy: proxy)
+        connection?.trustFile = caFile
         self.init(
-            kind, isTransient: error.isTransient,
-            connection: ConnectionFailure(error, proxy: proxy), detail: error.debugDescription,
+            kind, isTransient: error.isTransient, connection: connection,
+            detail: error.debugDescription,
             cause: error.cause ?? error)
     }
 }

@@ -82,8 +82,11 @@ public struct ConnectionFailure: Hashable, Sendable {
     public let host: String
     /// Port of the request's URL.
     public let port: Int
-    /// Address of the proxy that the environment names, without user and password; nil for none.
+    /// Address of the proxy that the settings or the environment name, without user and password;
+    /// nil for none.
     public let proxy: String?
+    /// File of the trusted authorities that were used in place of the system's; nil for those.
+    package var trustFile: String?
 
     /// Creates a failure.
     public init(_ cause: ConnectionCause, host: String, port: Int, proxy: String? = nil) {
@@ -96,6 +99,10 @@ public struct ConnectionFailure: Hashable, Sendable {
     /// A sentence without a full stop: host, proxy and reason; nil for a reason without text.
     package var text: String? {
         let way = proxy.map { " through the proxy \($0)" } ?? ""
+        if let trustFile, cause == .certificateUntrusted {
+            return "cannot reach \(host):\(port)\(way): its certificate is not from an authority"
+                + " in the CA file \(trustFile)"
+        }
         return cause.words.map { "cannot reach \(host):\(port)\(way): \($0)" }
     }
 }

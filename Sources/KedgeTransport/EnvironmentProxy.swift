@@ -1,13 +1,29 @@
-/// A proxy named by an environment variable.
+/// A proxy named by an environment variable, or by the settings.
 public struct EnvironmentProxy: Sendable, Codable, Hashable {
-    /// Name of the variable, for example `https_proxy`.
+    /// Name of the variable, for example `https_proxy`; `settings` for a proxy of the settings.
     public var variable: String
     /// Address of the proxy, without user and password.
     public var address: String
 }
 
 extension EnvironmentProxy {
-    /// Returns the proxy that libcurl uses for a URL: that of the scheme, then the one for all,
+    /// Returns the proxy that libcurl uses for a URL: that of the settings, unless `no_proxy` names
+    /// the host, or else that of the environment.
+    ///
+    /// - Parameter configured: URL of the settings' proxy; empty for none, nil for that of the
+    ///   environment.
+    package static func used(
+        for url: String, configured: String?, in environment: [String: String]
+    ) -> EnvironmentProxy? {
+        guard let configured else { return named(for: url, in: environment) }
+        guard !configured.isEmpty, let origin = URLText.origin(of: url),
+            !isExempt(origin, in: environment)
+        else { return nil }
+        return EnvironmentProxy(
+            variable: "settings", address: URLText.withoutUserInfo(configured))
+    }
+
+    /// Returns the proxy that libcurl takes from the environment: that of the scheme, then the one for all,
     /// unless `no_proxy` names the host. `HTTP_PROXY` does not count: a web server sets it from a
     /// header field of requests.
     package static func named(

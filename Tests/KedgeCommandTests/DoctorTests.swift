@@ -118,9 +118,62 @@ struct DoctorTests {
     @Test func `a wrong path on a Kedge server is reported as such`() async throws {
         let server = try await fixture.serve()
         let (finished, lines) = try await doctor("\(server.url)/prefix")
-        #expect(finished.termination == .exited(ExitStatus.usage))
+        #expect(finished.termination == .exited(ExitStatus.notFound))
         let result = try #require(lines.first { $0.subject == "server" }?.result)
         #expect(result.contains("not at this path"))
+        try await expectUpload(to: "\(server.url)/prefix", endsAs: finished)
+    }
+
+    @Test func `a name that the server does not serve is reported with its setting`() async throws {
+        let refusal = ProblemDocument(
+            code: .badRequest, detail: "This server does not serve the name in Host.")
+        let body = Array(try JSONEncoder().encode(refusal))
+        let server = try RangeServer { _, _ in RangeServer.Answer(status: 400, body: body) }
+        let url = "http://127.0.0.1:\(server.port)"
+        let (finished, lines) = try await doctor(url)
+        let result = try #require(lines.first { $0.subject == "server" }?.result)
+        #expect(result.contains("allowedHosts"), "\(result)")
+        try await expectUpload(to: url, endsAs: finished)
+    }
+
+    private func expectUpload(to url: String, endsAs finished: Finished) async throws {
+        let sample = try fixture.sample(mebibytes: 1)
+        let uploaded = try await fixture.run(
+            ["upload", sample.path, "--server", url, "--max-wait", "0"])
+        #expect(uploaded.termination == finished.termination, "\(uploaded.errors)")
+    }
+
+    @Test func `a proxy of the settings is reported, without its password`() async throws {
+        let body = Array(
+            try JSONEncoder().encode(
+                ServerDescription(
+                    protocols: [],
+                    limits: SessionLimits(
+                        minChunkSize: 1, maxChunkSize: 2, maxFileSize: 3, maxConcurrentChunks: 4))))
+        let proxy = try RangeServer { _, _ in RangeServer.Answer(status: 200, body: body) }
+        try fixture.write(
+            """
+            servers:
+              work:
+                url: http://files.example
+                proxy: http://me:secret@127.0.0.1:\(proxy.port)
+            """)
+        let (finished, lines) = try await doctor("@work")
+        #expect(finished.termination == .exited(0), "\(finished.output)")
+        let reported = try #require(lines.compactMap(\.report).first?.proxy)
+        #expect(reported.variable == "settings")
+        #expect(reported.address == "http://127.0.0.1:\(proxy.port)")
+        #expect(!finished.output.contains("secret"))
+    }
+
+    @Test func `a quiet report has only errors`() async throws {
+        let server = try await fixture.serve()
+        let quiet = try await fixture.run(["doctor", "--server", server.url, "--quiet"])
+        #expect(quiet.termination == .exited(0))
+        #expect(quiet.output == "" && quiet.errors == "", "\(quiet.errors)")
+        let wrong = try await fixture.run(["doctor", "--server", "\(server.url)/x", "--quiet"])
+        #expect(wrong.termination == .exited(ExitStatus.notFound))
+        #expect(wrong.output == "" && wrong.errors != "")
     }
 
     @Test func `an older Kedge server without a service name is recognized`() async throws {

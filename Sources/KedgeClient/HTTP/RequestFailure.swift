@@ -127,8 +127,14 @@ package struct RequestFailure: Error, Sendable {
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
-            [sentence, detail].compactMap { $0 }.joined(separator: " ")
+            [sentence, detail, hostAdvice].compactMap { $0 }.joined(separator: " ")
         }
+    }
+
+    /// Advice about the refusal of a host name, whose sentence is that of the service's gate.
+    private var hostAdvice: String? {
+        problem?.detail == "This server does not serve the name in Host."
+            ? "Its setting allowedHosts can name the host." : nil
     }
 
     /// A sentence about the answer. Names the server if the user may expect another one.

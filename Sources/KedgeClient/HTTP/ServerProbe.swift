@@ -7,6 +7,8 @@ internal import KedgeTransport
 /// answer, too.
 struct ServerProbe: Sendable {
     let api: ServerAPI
+    /// Proxy of the configuration; nil for that of the environment.
+    let proxy: String?
     let now: @Sendable () -> Timestamp
     let environment: [String: String]
 
@@ -16,8 +18,8 @@ struct ServerProbe: Sendable {
     /// Examines the server.
     ///
     /// - Throws: ``RequestFailure`` when there is no answer. `TransferError` with `NOT_KEDGE` when
-    ///   no Kedge server answers, or none at this path; with another code when an intermediary may
-    ///   have answered.
+    ///   no Kedge server answers; with another code when an intermediary may have answered, when
+    ///   the Kedge is not at this path, and when it refuses the request.
     func report() async throws -> ServerReport {
         var probe = try await api.probe("/readyz")
         var shortest = probe.duration
@@ -30,27 +32,35 @@ struct ServerProbe: Sendable {
         return ServerReport(
             address: URLText.redacted(api.baseURL), version: answer.description?.version,
             protocols: answer.description?.protocols, limits: answer.description?.limits,
-            trouble: answer.trouble, latencyMilliseconds: shortest / .milliseconds(1),
+            trouble: answer.trouble, troubleCode: answer.troubleCode,
+            latencyMilliseconds: shortest / .milliseconds(1),
             clockDifferenceSeconds: fields[.date].flatMap { Timestamp(httpDate: $0) }
                 // The field drops fractions of a second: half a second on average.
                 .map { 0.5 - now().duration(since: $0) / .seconds(1) },
             via: fields[.via], server: fields[.server],
-            proxy: EnvironmentProxy.named(for: api.baseURL, in: environment))
+            proxy: EnvironmentProxy.used(
+                for: api.baseURL, configured: proxy, in: environment))
     }
 
     private struct Answer {
         var description: ServerDescription?
         var trouble: String?
+        var troubleCode: ErrorCode?
     }
 
     private func recognize(_ probe: ServerAPI.Probe) async throws -> Answer {
         if let problem = Self.problem(in: probe) {
             guard probe.status != 404 else {
                 throw error(
-                    .notKedge, "A Kedge answers at \(address), but not at this path: leave it out.")
+                    .routeNotFound,
+                    "A Kedge answers at \(address), but not at this path: leave it out.")
+            }
+            let failure = probe.reply.failure(Self.operation, .session)
+            guard failure.isRetryable else {
+                throw error(failure.code, "\(address): \(failure.message)")
             }
             // The server is a Kedge and not ready.
-            return Answer(trouble: problem.detail ?? problem.title)
+            return Answer(trouble: problem.detail ?? problem.title, troubleCode: failure.code)
         }
         let description = Self.decoded(ServerDescription.self, probe)
         if let description, description.service == ServerDescription.serviceName {

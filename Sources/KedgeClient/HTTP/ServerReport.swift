@@ -13,6 +13,8 @@ public struct ServerReport: Sendable, Codable, Hashable {
     public var limits: SessionLimits?
     /// Why the server cannot work now; nil when it can.
     public var trouble: String?
+    /// Code of ``trouble``.
+    package var troubleCode: ErrorCode?
     /// Shortest round trip of several requests over one connection, in milliseconds.
     public var latencyMilliseconds: Double
     /// The server's clock minus this machine's, accurate to one second; nil without a `Date` field.
@@ -21,6 +23,6 @@ public struct ServerReport: Sendable, Codable, Hashable {
     public var via: String?
     /// The server software named by the answer (`Server`).
     public var server: String?
-    /// The proxy that the environment names for the address.
+    /// The proxy that the configuration or the environment names for the address.
     public var proxy: EnvironmentProxy?
 }

@@ -23,6 +23,7 @@ struct Doctor: AsyncParsableCommand {
             let report = try await client.remote.examine()
             worst = print(report, client)
         } catch let error as TransferError {
+            complain(error.description)
             say("server", error.description)
             worst = error.code.facts.exitStatus
         }
@@ -38,6 +39,7 @@ struct Doctor: AsyncParsableCommand {
     ///
     /// - Returns: The exit status for the server's state.
     private func print(_ report: ServerReport, _ client: TransferClient) -> Int32 {
+        if let trouble = report.trouble { complain("the server is not ready: \(trouble)") }
         say("address", report.address)
         say("server", report.trouble.map { "not ready: \($0)" } ?? "ready")
         say("versions", "client \(KedgeVersion.current), server \(report.version ?? "unknown")")
@@ -57,8 +59,8 @@ struct Doctor: AsyncParsableCommand {
                 freeBytesForRecords: try? client.availableBytes(at: client.recordsDirectory))
             StandardOutput.write(JSONLine.encode(line))
         }
-        return report.trouble == nil
-            ? ExitStatus.success : ErrorCode.unavailable.facts.exitStatus
+        guard report.trouble != nil else { return ExitStatus.success }
+        return (report.troubleCode ?? .unavailable).facts.exitStatus
     }
 
     private static var here: String { FileManager.default.currentDirectoryPath }
@@ -110,7 +112,14 @@ struct Doctor: AsyncParsableCommand {
         var freeBytesForRecords: Int64?
     }
 
+    /// Writes an error that the report would have; for a quiet command, which has no report.
+    private func complain(_ message: String) {
+        guard options.quiet, !options.json else { return }
+        StandardError.write("kedge: \(printable(message))\n")
+    }
+
     private func say(_ subject: String, _ result: String) {
+        guard !options.quiet || options.json else { return }
         StandardOutput.write(
             options.json
                 ? JSONLine.encode(Finding(subject: subject, result: result))
