@@ -5,7 +5,7 @@ package enum FailureAdvice {
     package static func text(for record: TransferRecord) -> String? {
         guard let code = record.status.lastErrorCode else { return nil }
         return local(code, record) ?? remote(code, record)
-            ?? (code.facts.isRetryable && code != .protocolViolation
+            ?? (code.facts.isRetryable && ![.protocolViolation, .redirected].contains(code)
                 ? "Retry to resume where it stopped." : nil)
     }
 
@@ -29,7 +29,10 @@ package enum FailureAdvice {
         switch code {
         case .storageFull: return "Retry once the server has space."
         case .chunkHashMismatch where isDownload:
-            return "Retry, over another network if possible: received bytes are kept."
+            // After the same wrong bytes each time: repeated ones differ on a damaging network.
+            return "Received bytes are kept. A retry over another network helps if a device on the"
+                + " way damages them. Otherwise the server's copy is damaged: it is repaired by"
+                + " `kedge upload --again FILE`, run where the file is still whole."
         case .integrityMismatch, .chunkHashMismatch, .chunkConflict:
             return record.hasGivenSession ? nil : "Retry from scratch."
         case .fileDamaged:

@@ -16,8 +16,7 @@ extension TransferClient {
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferSnapshot? {
         let path = LocalPath.absolute(path)
-        let identity = try await UploadSource.identity(
-            of: path, files: environment.files, pool: pool)
+        let identity = try await newIdentity(of: path)
         let server = server(for: options.uploadProtocol)
         guard
             let upload = try await store.newestUpload(

@@ -113,8 +113,7 @@ public final class TransferClient: Sendable {
     ) async throws -> TransferID {
         try Self.validate(options)
         let path = LocalPath.absolute(path)
-        let identity = try await UploadSource.identity(
-            of: path, files: environment.files, pool: pool)
+        let identity = try await newIdentity(of: path)
         if identity.byteCount == 0 { try await requireEmpty(path) }
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
         var upload = UploadTransfer(
@@ -225,8 +224,25 @@ public final class TransferClient: Sendable {
 
     private static func hint(for url: String) -> String {
         if url.utf8.contains(UInt8(ascii: " ")) { return " A space in it is written %20." }
+        let lowercased = url.lowercased()
+        guard lowercased.hasPrefix("http://") || lowercased.hasPrefix("https://") else {
+            return url.contains("://")
+                ? " It must begin with http:// or https://."
+                : " Add http:// or https:// in front of it."
+        }
         return url.utf8.allSatisfy { $0 < 0x80 }
             ? "" : " An international host name is written in its ASCII form, xn--."
+    }
+
+    /// Returns the identity of a file that may never have existed.
+    func newIdentity(of path: String) async throws -> SourceIdentity {
+        do {
+            return try await UploadSource.identity(of: path, files: environment.files, pool: pool)
+        } catch let error as TransferError where error.code == .fileMissing {
+            throw TransferError(
+                .fileMissing, operation: error.operation, resource: path,
+                explanation: "There is no file \(path).", cause: error.cause)
+        }
     }
 
     /// Refuses a file that has bytes although it reports none, as those of /proc do: the upload
@@ -292,7 +308,7 @@ public final class TransferClient: Sendable {
         guard URLText.origin(of: url) != nil else {
             throw TransferError(
                 .usage, operation: "download",
-                explanation: "Only http and https URLs can be downloaded." + Self.hint(for: url))
+                explanation: "This URL cannot be downloaded." + Self.hint(for: url))
         }
         let prefix = "\(home(of: reference))/files/"
         if url.hasPrefix(prefix), let id = FileID(url.dropFirst(prefix.count)) { return .file(id) }

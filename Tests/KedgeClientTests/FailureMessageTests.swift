@@ -97,7 +97,7 @@ struct FailureMessageTests {
     static let hopeless: [ErrorCode] = [
         .badRequest, .routeNotFound, .methodNotAllowed, .unsupportedMediaType, .protocolViolation,
         .uploadVersionUnsupported, .usage, .storeDamaged, .fileNotFound, .sessionExpired,
-        .preconditionFailed, .idempotencyConflict,
+        .preconditionFailed, .idempotencyConflict, .redirected,
     ]
 
     @Test(arguments: hopeless)

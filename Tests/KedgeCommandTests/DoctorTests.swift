@@ -136,6 +136,18 @@ struct DoctorTests {
         try await expectUpload(to: url, endsAs: finished)
     }
 
+    @Test func `an address of tus uploads is reported with the protocol to choose`() async throws {
+        let tus = try RangeServer { _, _ in
+            RangeServer.Answer(status: 404, fields: ["Tus-Resumable": "1.0.0"])
+        }
+        let url = "http://127.0.0.1:\(tus.port)"
+        let (finished, lines) = try await doctor(url)
+        #expect(finished.termination == .exited(ErrorCode.notKedge.facts.exitStatus))
+        let result = try #require(lines.first { $0.subject == "server" }?.result)
+        #expect(result.contains("--protocol tus"), "\(result)")
+        try await expectUpload(to: url, endsAs: finished)
+    }
+
     private func expectUpload(to url: String, endsAs finished: Finished) async throws {
         let sample = try fixture.sample(mebibytes: 1)
         let uploaded = try await fixture.run(

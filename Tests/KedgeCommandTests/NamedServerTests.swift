@@ -52,6 +52,8 @@ struct NamedServerTests {
             let id = finished.output.trimmingCharacters(in: .newlines)
             try await fixture.expectServed(sample, id: id, at: server.url)
         }
+        let behind = try await fixture.shell("\"$K\" upload '\(sample.path)' @work2")
+        #expect(behind.termination == .exited(ExitStatus.usage), "\(behind.errors)")
         let alone = try await fixture.shell("cd \"$HOME\" && \"$K\" upload @work")
         #expect(alone.termination == .exited(ExitStatus.usage))
         #expect(alone.errors.contains("./@work"), "\(alone.errors)")

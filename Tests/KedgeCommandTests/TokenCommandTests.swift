@@ -94,6 +94,26 @@ struct TokenCommandTests {
         #expect(server.credentials.last == "")
     }
 
+    @Test(arguments: [(0o600, false), (0o644, true)])
+    func `a token file that others can read gets a warning`(
+        permissions: Int, isPublic: Bool
+    ) async throws {
+        let server = try TokenServer()
+        let file = fixture.path("token")
+        try Data("own\n".utf8).write(to: URL(fileURLWithPath: file))
+        try FileManager.default.setAttributes([.posixPermissions: permissions], ofItemAtPath: file)
+        try fixture.write(
+            """
+            servers:
+              own:
+                url: \(server.url)
+                tokenFile: \(file)
+            """)
+        let finished = try await fixture.run(["files", "list", "--server", "@own"])
+        #expect(server.credentials.last == "Bearer own")
+        #expect(finished.errors.contains("chmod 600") == isPublic, "\(finished.errors)")
+    }
+
     @Test func `only the first line of a command's output is the token`() async throws {
         let server = try TokenServer()
         try fixture.write(

@@ -27,6 +27,8 @@ package struct RequestFailure: Error, Sendable {
     var isFromIntermediary = false
     /// Whether the request carried no credentials.
     var lacksToken = false
+    /// Whether a request of the native protocol was answered at an address of tus uploads.
+    var speaksTus = false
     /// Number of tries in a row without progress, including this one.
     var attempt = 1
     /// Size of a body that an intermediary refused as too large.
@@ -112,6 +114,7 @@ package struct RequestFailure: Error, Sendable {
             code, operation: operation, answer: answer, retryAfter: retryAfter, problem: problem,
             serverText: serverText, transport: transport)
         (other.isForeign, other.lacksToken) = (isForeign, lacksToken)
+        other.speaksTus = speaksTus
         other.isFromIntermediary = isFromIntermediary
         (other.explanation, other.attempt) = (explanation, attempt)
         other.refusedByteCount = refusedByteCount
@@ -127,13 +130,15 @@ package struct RequestFailure: Error, Sendable {
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
-            [sentence, detail, hostAdvice].compactMap { $0 }.joined(separator: " ")
+            [sentence, detail, addressAdvice].compactMap { $0 }.joined(separator: " ")
         }
     }
 
-    /// Advice about the refusal of a host name, whose sentence is that of the service's gate.
-    private var hostAdvice: String? {
-        problem?.detail == "This server does not serve the name in Host."
+    /// Advice about an address of tus uploads, and about the refusal of a host name, whose sentence
+    /// is that of the service's gate.
+    private var addressAdvice: String? {
+        if speaksTus { return "The address is one for tus uploads: use --protocol tus." }
+        return problem?.detail == "This server does not serve the name in Host."
             ? "Its setting allowedHosts can name the host." : nil
     }
 
@@ -248,6 +253,7 @@ extension RequestFailure {
         isForeign = known == nil
         isFromIntermediary = isReplaced
         lacksToken = !reply.hasCredentials
+        speaksTus = subject.isOfKedge && reply.headerFields[.tusResumable] != nil
     }
 
     /// Statuses with which an intermediary refuses this very request: waiting does not help.
@@ -332,6 +338,7 @@ extension HTTPField.Name {
     static let xRequestID = constant("X-Request-Id")
     package static let chunkHash = constant("X-Chunk-Hash")
     package static let reprDigest = constant("Repr-Digest")
+    static let tusResumable = constant("Tus-Resumable")
     package static let idempotencyKey = constant("Idempotency-Key")
 
     /// Returns a name that is known to be well formed.

@@ -32,7 +32,10 @@ extension RequestFailure {
         guard !isOfGateway, !isOfFailingGateway else { return nil }
         return with(
             .notKedge,
-            "\(URLText.redacted(url)) answers with status \(status), but not as a Kedge server;"
-                + " check the address.")
+            speaksTus
+                ? "\(URLText.redacted(url)) is the address of a tus server, not of a Kedge; upload"
+                    + " with --protocol tus."
+                : "\(URLText.redacted(url)) answers with status \(status), but not as a Kedge"
+                    + " server; check the address.")
     }
 }

@@ -95,6 +95,11 @@ struct ServerProbe: Sendable {
         let failure = probe.reply.failure(Self.operation, .session)
         let isSuccess = (200...299).contains(probe.status)
         let judged = failure.atFirstContact(with: .newKedge(api.baseURL)) ?? failure
+        guard !failure.speaksTus else {
+            return error(
+                .notKedge,
+                "A tus server answers at \(address), not a Kedge. Upload with --protocol tus.")
+        }
         guard isSuccess || judged.code == .notKedge else {
             // The text of a problem document does not name the address.
             let place = judged.problem == nil ? "" : "\(address): "

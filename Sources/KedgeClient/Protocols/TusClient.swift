@@ -118,7 +118,6 @@ struct TusClient: SequentialUploadClient {
 }
 
 extension HTTPField.Name {
-    fileprivate static let tusResumable = constant("Tus-Resumable")
     fileprivate static let tusVersion = constant("Tus-Version")
     fileprivate static let tusExtension = constant("Tus-Extension")
     fileprivate static let tusMaxSize = constant("Tus-Max-Size")

@@ -87,6 +87,7 @@ struct StreamDownload: Sendable {
         }
         var retry = retry
         var wrongCount = 0
+        var wrongDigests: Set<SHA256Digest> = []
         while true {
             var bytes: [UInt8] = []
             while bytes.count < range.byteCount {
@@ -100,15 +101,22 @@ struct StreamDownload: Sendable {
                     try await retry.wait(after: failure)
                 }
             }
-            if SHA256Hasher.digest(of: bytes) == digest { return bytes }
+            let arrived = SHA256Hasher.digest(of: bytes)
+            if arrived == digest { return bytes }
             wrongCount += 1
+            wrongDigests.insert(arrived)
             let failure = RequestFailure(.chunkHashMismatch, operation: "get file")
             guard wrongCount < Self.maxWrongFetchCount else {
                 throw TransferError(
                     .chunkHashMismatch, operation: "get file",
                     explanation: "Chunk \(index) (bytes \(range.start) to \(range.end - 1)) arrived"
                         + " \(wrongCount) times with bytes that do not match the SHA-256 that the"
-                        + " server announced. Nothing of it was written.",
+                        + " server announced. Nothing of it was written."
+                        // A damaging network makes different bytes each time.
+                        + (wrongDigests.count == 1
+                            ? " The bytes were the same each time: the server's copy is damaged."
+                                + " It is repaired by `kedge upload --again FILE`, run where the"
+                                + " file is still whole." : ""),
                     cause: failure)
             }
             try await retry.wait(after: failure)

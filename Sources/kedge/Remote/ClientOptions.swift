@@ -50,14 +50,22 @@ struct ClientOptions: ParsableArguments {
 
     /// Takes a first word `@NAME` as the server, whether there is a file of that name or not. Such
     /// a file is named `./@NAME`, or after `--`.
-    mutating func takeServer(from words: inout [String]) {
+    ///
+    /// - Throws: `ValidationError` for a later word that can only be meant as a server.
+    mutating func takeServer(from words: inout [String]) throws {
         // The parser does not keep the terminator.
         let fileCount = CommandLine.arguments.drop { $0 != "--" }.dropFirst().count
-        guard server == nil, words.count > fileCount, let first = words.first,
-            first.hasPrefix("@"), first.count > 1
-        else { return }
-        server = words.removeFirst()
+        if server == nil, words.count > fileCount, let first = words.first, Self.isName(first) {
+            server = words.removeFirst()
+        }
+        for word in words.prefix(max(0, words.count - fileCount)) where Self.isName(word) {
+            guard !FileManager.default.fileExists(atPath: word) else { continue }
+            throw ValidationError(
+                "There is no file \(word). A server is the first word: \(word) before all others.")
+        }
     }
+
+    private static func isName(_ word: String) -> Bool { word.hasPrefix("@") && word.count > 1 }
 
     /// Whether log lines go where progress is shown.
     var isLoggingToTerminal: Bool { verbose > 0 && logFile == nil }
@@ -166,6 +174,7 @@ struct ClientOptions: ParsableArguments {
             }
             return token
         }
+        if !quiet { warnOfPublicToken(of: server) }
         // An empty variable counts as unset.
         let variable = environment["KEDGE_TOKEN"].flatMap { $0.isEmpty ? nil : $0 }
         return try await server.credential() ?? variable

@@ -66,7 +66,15 @@ struct Login: AsyncParsableCommand {
             .save(server, as: name, isDefault: `default`)
         // Until here, it ends the command on a signal.
         withExtendedLifetime(input) {}
-        StandardError.write("Saved. Use it with --server @\(name).\n")
+        warnOfPublicToken(of: server)
+        StandardError.write("Saved. Use it with --server @\(name).\(defaultText)\n")
+    }
+
+    /// The default server as a sentence; empty if the other file of the settings has a mistake,
+    /// which the next command reports.
+    private var defaultText: String {
+        let settings = try? ClientSettings.load(environment: environment)
+        return settings?.defaultServer.map { " The default server is @\($0)." } ?? ""
     }
 
     /// Asks the server whether it is a Kedge and takes the token.

@@ -2,6 +2,14 @@ internal import Foundation
 internal import KedgeClient
 internal import KedgeModel
 
+/// Warns on standard error if others can read the server's token file.
+func warnOfPublicToken(of server: NamedServer) {
+    guard let file = server.publicTokenFile else { return }
+    StandardError.write(
+        "kedge: warning: others can read the token file \(printable(file)); run: chmod 600"
+            + " \(printable(ShellText.quoted(file)))\n")
+}
+
 /// A server of the settings, or one that is only a URL.
 struct NamedServer: Sendable {
     /// Name in the settings; nil for a URL that is not in them.
@@ -57,6 +65,14 @@ struct NamedServer: Sendable {
                 "the token file \(tokenFile) of \(place) has no token in its first line.")
         }
         return line
+    }
+
+    /// The token file, if others can read it.
+    var publicTokenFile: String? {
+        guard token == nil, let tokenFile else { return nil }
+        var facts = stat()
+        guard unsafe stat(tokenFile, &facts) == 0, facts.st_mode & 0o044 != 0 else { return nil }
+        return tokenFile
     }
 
     private static func failure(_ message: String) -> CommandFailure {

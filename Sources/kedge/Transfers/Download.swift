@@ -70,7 +70,7 @@ struct Download: AsyncParsableCommand {
 
     mutating func validate() throws {
         var words = sources
-        options.takeServer(from: &words)
+        try options.takeServer(from: &words)
         sources = words
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
             throw ValidationError("--sha256 must be 64 hexadecimal digits.")

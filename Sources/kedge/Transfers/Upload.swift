@@ -90,7 +90,7 @@ struct Upload: AsyncParsableCommand {
 
     mutating func validate() throws {
         var words = files
-        options.takeServer(from: &words)
+        try options.takeServer(from: &words)
         files = words
         guard !isStream else { return try validateStream() }
         guard !files.isEmpty else {
