@@ -84,7 +84,7 @@ extension TransferClient {
             try await removeRecords(olderThan: max(age, Self.leastPrunedAge))
         } catch {
             configuration.logger.info(
-                "pruning records failed", metadata: ["error": "\(String(reflecting: error))"])
+                "pruning records failed", metadata: logFields(of: error))
         }
     }
 
@@ -92,6 +92,17 @@ extension TransferClient {
     /// ``followBandwidthRequests()``.
     public func requestBandwidth(_ rates: BandwidthRates) async throws {
         try await store.requestBandwidth(rates)
+    }
+
+    /// Whether another client of the same records is open. Files of processes that have ended were
+    /// removed when this client was opened.
+    package var hasOtherClients: Bool {
+        get async throws {
+            let (files, directory, own) = (environment.files, store.owners.directory, owner.token)
+            return try await pool.run {
+                try files.list(directory).contains { TransferID.isWellFormed($0) && $0 != own }
+            }
+        }
     }
 
     /// Adopts the limits that other processes request from now on (``requestBandwidth(_:)``),
@@ -107,7 +118,7 @@ extension TransferClient {
             } catch {
                 // The records are busy, or closed by now: the next read finds the last request.
                 configuration.logger.debug(
-                    "reading limits failed", metadata: ["error": "\(String(reflecting: error))"])
+                    "reading limits failed", metadata: logFields(of: error))
             }
             // Ends early only when the task is canceled, and so the loop.
             try? await Task.sleep(for: .seconds(1))

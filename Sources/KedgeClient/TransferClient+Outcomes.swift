@@ -32,7 +32,7 @@ extension TransferClient {
     func fail(_ lease: Lease, with error: any Error) async throws {
         configuration.logger.error(
             "transfer failed",
-            metadata: ["transfer": "\(lease.id)", "error": "\(String(reflecting: error))"])
+            metadata: logFields(of: error).merging(["transfer": "\(lease.id)"]) { $1 })
         let code: ErrorCode
         var message: String
         var (answer, attempt): (ServerAnswer?, FailedAttempt?) = (nil, nil)
@@ -138,9 +138,7 @@ extension TransferClient {
         } catch {
             configuration.logger.info(
                 "cleanup failed",
-                metadata: [
-                    "transfer": "\(record.status.id)", "error": "\(String(reflecting: error))",
-                ])
+                metadata: logFields(of: error).merging(["transfer": "\(record.status.id)"]) { $1 })
         }
     }
 

@@ -125,10 +125,13 @@ struct SettingsTests {
         // At the first rate, it would take two minutes.
         try await Task.sleep(for: .seconds(2))
         #expect(client.isRunning)
-        _ = try await fixture.run(["transfers", "limit", "off"])
+        let heard = try await fixture.run(["transfers", "limit", "off"])
+        #expect(heard.termination == .exited(0) && heard.errors == "", "\(heard.errors)")
         #expect(try await fixture.finish(client, within: .seconds(30)).termination == .exited(0))
         #expect(again.duration(to: .now) < .seconds(30))
         #expect(try SampleFile.digest(of: copy) == source.digest)
+        let unheard = try await fixture.run(["transfers", "limit", "off"])
+        #expect(unheard.termination == .exited(0) && unheard.errors != "")
     }
 
     @Test(arguments: [("022", 0o644), ("027", 0o640), ("077", 0o600)])

@@ -83,8 +83,9 @@ struct Files: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Compare a local file with a file on the server.",
             discussion: """
-                Compares size and SHA-256; nothing is transferred. Exit status 7 means that they \
-                differ.
+                Compares the SHA-256 of the local file with the one that the server recorded. \
+                Nothing is transferred, and the server reads none of its bytes: `kedge scrub` \
+                does. Exit status 7 means that they differ.
                 """)
         @Argument(help: "The local file.", completion: .file()) var file: String
         @Argument(help: RemoteID.help) var id: String

@@ -9,8 +9,9 @@ struct Download: AsyncParsableCommand {
         abstract: "Download files. Run the same command again to resume.",
         discussion: """
             The destination appears only when the whole file is complete and verified. Prints the \
-            path of each finished file. -o - writes the bytes to standard output, in order; each \
-            chunk is verified before it is written. The token is sent only to the server that \
+            path of each finished file. -o - writes the bytes to standard output, in order, but not \
+            to a terminal; each chunk is verified before it is written, so that with a low \
+            --bwlimit the first bytes come late. The token is sent only to the server that \
             --server or KEDGE_SERVER names; a URL below that of another server in the settings \
             gets the token of that server.
 
@@ -112,6 +113,11 @@ struct Download: AsyncParsableCommand {
     private var isStream: Bool { output == "-" }
 
     func run() async throws {
+        guard !isStream || !StandardOutput.isTerminal else {
+            throw CommandFailure(
+                "kedge: the file is not written to a terminal; redirect standard output, or name a"
+                    + " file with -o FILE.", exitStatus: ExitStatus.usage)
+        }
         let needsServer = prefix != nil || sources.contains { !$0.contains("://") }
         let urls = sources.filter { $0.contains("://") }
         let client = try await options.makeClient(needsServer: needsServer, urls: urls) {

@@ -191,7 +191,10 @@ struct Transfers: AsyncParsableCommand {
     struct Limit: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Change the rate of running commands, as --bwlimit does.",
-            discussion: "All commands that use the same records adopt it within a second.")
+            discussion: """
+                All commands that use the same records adopt it within a second. Commands that \
+                start later do not: they have --bwlimit, and bwlimit of the settings.
+                """)
         @Argument(
             help: ArgumentHelp(
                 "Bytes a second of one command: 2M, UPLOAD:DOWNLOAD, or off.", valueName: "rate"))
@@ -201,6 +204,10 @@ struct Transfers: AsyncParsableCommand {
         func run() async throws {
             try await options.withClient(needsServer: false) { client in
                 try await client.requestBandwidth(rate.rates)
+                // A failed look at the other commands does not undo the request.
+                let isHeard = (try? await client.hasOtherClients) ?? true
+                guard !isHeard, !options.quiet else { return }
+                StandardError.write("No command is running, so nothing was changed.\n")
             }
         }
     }
