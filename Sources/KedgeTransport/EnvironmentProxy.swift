@@ -23,9 +23,9 @@ extension EnvironmentProxy {
             variable: "settings", address: URLText.withoutUserInfo(configured))
     }
 
-    /// Returns the proxy that libcurl takes from the environment: that of the scheme, then the one for all,
-    /// unless `no_proxy` names the host. `HTTP_PROXY` does not count: a web server sets it from a
-    /// header field of requests.
+    /// Returns the proxy that libcurl takes from the environment for a URL: that of the scheme,
+    /// then the one for all, unless `no_proxy` names the host. `HTTP_PROXY` does not count: a web
+    /// server sets it from a header field of requests.
     package static func named(
         for url: String, in environment: [String: String]
     ) -> EnvironmentProxy? {

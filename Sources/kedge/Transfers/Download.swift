@@ -9,8 +9,8 @@ struct Download: AsyncParsableCommand {
         abstract: "Download files. Run the same command again to resume.",
         discussion: """
             The destination appears only when the whole file is complete and verified. Prints the \
-            path of each finished file. -o - writes the bytes to standard output, in order, but not \
-            to a terminal; each chunk is verified before it is written, so that with a low \
+            path of each finished file. -o - writes the bytes to standard output, in order, but \
+            not to a terminal; each chunk is verified before it is written, so that with a low \
             --bwlimit the first bytes come late. The token is sent only to the server that \
             --server or KEDGE_SERVER names; a URL below that of another server in the settings \
             gets the token of that server.
