@@ -1,3 +1,4 @@
+internal import KedgeModel
 internal import KedgeTransport
 internal import Logging
 
