@@ -16,6 +16,9 @@ package struct FileStatus: Sendable, Hashable {
     package let inode: UInt64
     /// The permission bits; nil where there are none.
     package let permissions: UInt16?
+    /// The owner and the group; nil where there are none.
+    package let ownerID: UInt32?
+    package let groupID: UInt32?
 
     /// - Parameters:
     ///   - changedNanoseconds: Nil when it equals `modifiedNanoseconds`.
@@ -23,7 +26,8 @@ package struct FileStatus: Sendable, Hashable {
     package init(
         byteCount: Int64, modifiedNanoseconds: Int64, changedNanoseconds: Int64? = nil,
         isDirectory: Bool, isRegularFile: Bool, device: UInt64, inode: UInt64,
-        allocatedByteCount: Int64? = nil, permissions: UInt16? = nil
+        allocatedByteCount: Int64? = nil, permissions: UInt16? = nil, ownerID: UInt32? = nil,
+        groupID: UInt32? = nil
     ) {
         self.byteCount = byteCount
         self.allocatedByteCount = allocatedByteCount ?? byteCount
@@ -34,6 +38,8 @@ package struct FileStatus: Sendable, Hashable {
         self.device = device
         self.inode = inode
         self.permissions = permissions
+        self.ownerID = ownerID
+        self.groupID = groupID
     }
 }
 

@@ -142,7 +142,8 @@ extension FileStatus {
             device: UInt64(record.st_dev), inode: UInt64(record.st_ino),
             // Always in units of 512 bytes, whatever the file system's block size (stat(2)).
             allocatedByteCount: Int64(record.st_blocks) * 512,
-            permissions: UInt16(truncatingIfNeeded: record.st_mode & 0o7777))
+            permissions: UInt16(truncatingIfNeeded: record.st_mode & 0o7777),
+            ownerID: UInt32(record.st_uid), groupID: UInt32(record.st_gid))
     }
 
     /// Converts a time; wraps instead of trapping, because some file systems report times out of

@@ -63,7 +63,9 @@ import Testing
         #expect(snapshot.errorCode == .integrityMismatch)
     }
 
-    @Test(arguments: [(0o600, 0o600), (0o664, 0o664), (0o4755, 0o755)] as [(mode_t, UInt16)])
+    @Test(
+        arguments: [(0o600, 0o600), (0o664, 0o664), (0o4755, 0o755), (0o444, 0o444)]
+            as [(mode_t, UInt16)])
     func `a file that replaces another one has its permissions`(
         before: mode_t, after: UInt16
     ) async throws {
@@ -76,6 +78,64 @@ import Testing
         #expect(try await client.run(id).state == .completed)
         #expect(fixture.read("out.bin") == bytes)
         #expect(try POSIXFileSystem().status(of: path)?.permissions == after)
+    }
+
+    @Test func `an unfinished file can be opened again although it replaces a protected one`()
+        async throws
+    {
+        let fixture = try TransferEnvironment()
+        let path = try fixture.write("out.bin", [1])
+        chmod(path, 0o440)
+        let disk = ObservingDisk()
+        var environment = fixture.environment
+        environment.files = disk
+        let client = try await TransferClient(
+            configuration: ClientConfiguration(
+                serverURL: FakeServer.base, stateDirectory: fixture.path("state")),
+            transport: fixture.server, environment: environment)
+        let id = try await client.enqueueDownload(
+            .file(fixture.addFile(bytes)), to: path, options: DownloadOptions(overwrites: true))
+        #expect(try await client.run(id).state == .completed)
+        #expect(disk.permissions.withLock { $0 } == 0o640)
+        #expect(try POSIXFileSystem().status(of: path)?.permissions == 0o440)
+    }
+
+    @Test(
+        arguments: [
+            (0o666, 1, 1, 0o666), (0o666, 2, 1, nil), (0o600, 2, 1, nil), (0o604, 1, 2, 0o604),
+            (0o606, 1, 2, 0o606),
+        ] as [(UInt16, UInt32, UInt32, UInt16?)])
+    func `only permissions of a file of the same user and group are kept`(
+        before: UInt16, owner: UInt32, group: UInt32, after: UInt16?
+    ) {
+        let kept = TempFile.permissions(
+            of: status(0o600, owner: 1, group: 1),
+            replacing: status(before, owner: owner, group: group))
+        #expect(kept == after ?? FileCreationMask.newFilePermissions)
+    }
+
+    @Test func `a group that the new file does not have gets the rights of a new file`() {
+        let kept = TempFile.permissions(
+            of: status(0o600, owner: 1, group: 1), replacing: status(0o670, owner: 1, group: 2))
+        #expect(kept == 0o600 | FileCreationMask.newFilePermissions & 0o070)
+    }
+
+    private func status(_ permissions: UInt16, owner: UInt32, group: UInt32) -> FileStatus {
+        FileStatus(
+            byteCount: 1, modifiedNanoseconds: 0, isDirectory: false, isRegularFile: true,
+            device: 1, inode: 1, permissions: permissions, ownerID: owner, groupID: group)
+    }
+}
+
+/// A disk that notes the permissions of a file before it gets its final name.
+private final class ObservingDisk: ForwardingFileSystem {
+    let base = POSIXFileSystem()
+    let permissions = Mutex<UInt16?>(nil)
+
+    func rename(_ source: String, to target: String) throws(FileError) {
+        let found = try base.status(of: source)?.permissions
+        permissions.withLock { $0 = found }
+        try base.rename(source, to: target)
     }
 }
 

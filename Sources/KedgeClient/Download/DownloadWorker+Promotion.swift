@@ -103,14 +103,17 @@ extension DownloadWorker {
     /// with write access to the folder could otherwise put an unverified file in its place.
     func promote(_ temp: TempFile, digest: SHA256Digest, size: Int64) async throws {
         let (files, download, time) = (files, download, keptTime())
-        try await context.onDisk("sync", .downloadFolder) {
-            let permissions = try Self.permissions(
-                replacing: download.destinationPath, files: files)
+        let permissions = try await context.onDisk("sync", .downloadFolder) {
+            let permissions = TempFile.permissions(
+                of: try temp.file.status(),
+                replacing: try files.status(of: download.destinationPath))
             // Only the unfinished file is private. A file system without permissions is no failure.
-            try? temp.file.setPermissions(permissions)
+            // The owner may write until the file has its name: after a kill, the next run opens it.
+            try? temp.file.setPermissions(permissions | 0o600)
             // After the last write, which would change it. Best effort, too.
             if let time { try? temp.file.setModificationTime(time.nanosecondsSinceEpoch) }
             try temp.file.syncData()
+            return permissions
         }
         guard
             try await context.store.beginPromotion(
@@ -127,6 +130,10 @@ extension DownloadWorker {
             let outcome = try Self.rename(
                 download, temp: temp, digest: digest, size: size, files: files)
             if outcome == .promoted {
+                if permissions | 0o600 != permissions {
+                    // Best effort, as before.
+                    try? temp.file.setPermissions(permissions)
+                }
                 try files.syncDirectory(TempFile.directory(of: download.destinationPath))
             }
             return outcome
@@ -154,19 +161,6 @@ extension DownloadWorker {
                 "modification time unknown", metadata: ["transfer": "\(context.lease.id)"])
         }
         return remote.modified
-    }
-
-    /// Returns the permissions of the file that the download replaces, or else of a new file.
-    ///
-    /// The bits that give a program the rights of its owner or group are not kept: it has other
-    /// bytes now.
-    private static func permissions(
-        replacing path: String, files: any FileSystem
-    ) throws(FileError) -> UInt16 {
-        guard let replaced = try files.status(of: path), replaced.isRegularFile,
-            let permissions = replaced.permissions
-        else { return FileCreationMask.newFilePermissions }
-        return permissions & 0o777
     }
 
     /// The result of giving the file its final name.

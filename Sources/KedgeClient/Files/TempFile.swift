@@ -84,6 +84,27 @@ package struct TempFile: Sendable {
             explanation: "The disk has not enough space for this file.")
     }
 
+    /// Returns the permissions of a finished file: those of the file that it replaces, or else of a
+    /// new file.
+    ///
+    /// Another user's file says nothing about who may read or write this user's. Its group's rights
+    /// are kept only if this file has the same group. The bits that give a program the rights of
+    /// its owner or group are not kept: it has other bytes now.
+    ///
+    /// - Parameters:
+    ///   - file: The status of the new file.
+    ///   - replaced: The status of the file that has its final name; nil for none.
+    package static func permissions(
+        of file: FileStatus, replacing replaced: FileStatus?
+    ) -> UInt16 {
+        let new = FileCreationMask.newFilePermissions
+        guard let replaced, replaced.isRegularFile, replaced.ownerID == file.ownerID,
+            let permissions = replaced.permissions
+        else { return new }
+        let group = replaced.groupID == file.groupID ? 0o070 : new & 0o070
+        return permissions & (0o707 | group)
+    }
+
     /// Returns the SHA-256 of a range of a file, read in blocks.
     package static func digest(of file: any OpenFile, range: ByteRange) throws -> SHA256Digest {
         let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 20, alignment: 4096)
