@@ -110,6 +110,7 @@ extension TransferClient {
                 preferred: old.chunkSize, forFileOf: identity.byteCount),
             idempotencyKey: makeID().text, uploadProtocol: old.uploadProtocol)
         newer.metadata = old.metadata
+        newer.sendsAllBytes = old.sendsAllBytes
         newer.keepsModificationTime = old.keepsModificationTime
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)

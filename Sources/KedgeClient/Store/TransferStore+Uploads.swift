@@ -164,14 +164,21 @@ extension TransferStore {
         }
     }
 
-    /// Applies the options of a repeated command to an existing upload. A session freezes them.
+    /// Applies the options of a repeated command to an existing upload. A session freezes them,
+    /// except that all bytes can still be sent.
     private static func adopt(
         _ wanted: UploadTransfer, into row: TransferRow, in database: Database
     ) throws -> UploadTransfer {
         let existing = try UploadTransfer(row)
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
             existing.uploadURL == nil
-        else { return existing }
+        else {
+            guard wanted.sendsAllBytes, !existing.sendsAllBytes else { return existing }
+            var change = RowChange(row, in: database)
+            change.set(.sendsAllBytes, true)
+            try change.write(existing.status.id, at: wanted.status.createdAt)
+            return try UploadTransfer(TransferRow.find(existing.status.id, in: database))
+        }
         // The new size fits the file as it is now. An upload whose file has changed is replaced
         // when it runs, and its successor gets the other options.
         let isSameFile = existing.identity.comparison(with: wanted.identity) != .changed
@@ -179,12 +186,14 @@ extension TransferStore {
         guard
             existing.mimeType != wanted.mimeType || existing.chunkSize != chunkSize
                 || existing.metadata != wanted.metadata
+                || existing.sendsAllBytes != wanted.sendsAllBytes
                 || existing.keepsModificationTime != wanted.keepsModificationTime
         else { return existing }
         var change = RowChange(row, in: database)
         change.set(.mimeType, wanted.mimeType)
         change.set(.chunkSize, chunkSize)
         change.set(.metadata, UploadMetadata.encode(wanted.metadata))
+        change.set(.sendsAllBytes, wanted.sendsAllBytes)
         change.set(.keepsModificationTime, wanted.keepsModificationTime)
         try change.write(existing.status.id, at: wanted.status.createdAt)
         return try UploadTransfer(TransferRow.find(existing.status.id, in: database))

@@ -33,7 +33,24 @@ extension FakeServer.State {
                 limits: SessionLimits(
                     minChunkSize: 1, maxChunkSize: 64 << 20, maxFileSize: 1 << 40,
                     maxConcurrentChunks: 8, partialBodies: takesPartialBodies ? true : nil),
-                requiredHeaders: ["Content-Range", "X-Chunk-Hash"]))
+                requiredHeaders: ["Content-Range", "X-Chunk-Hash"],
+                storedFiles: storedFiles(for: session, seen)))
+    }
+
+    /// Returns the files that an empty session may be; nil unless the request asks for them.
+    private func storedFiles(
+        for session: FakeServer.Session, _ seen: FakeServer.Seen
+    ) -> [StoredFile]? {
+        guard storedFileOfferCount > 0, seen.path.contains("storedFiles=true"),
+            session.state == .open, session.chunks.isEmpty, session.partials.isEmpty
+        else { return nil }
+        return files.filter { $0.value.bytes.count == session.size }.flatMap { id, file in
+            let first = file.bytes.prefix(Int(session.chunkSize))
+            let offer = StoredFile(
+                remoteFileId: id, fileHashSha256: SHA256Hasher.digest(of: file.bytes),
+                firstChunkSha256: SHA256Hasher.digest(of: Array(first)))
+            return [StoredFile](repeating: offer, count: storedFileOfferCount)
+        }
     }
 
     func status(_ text: String, _ seen: FakeServer.Seen) -> Reply {
@@ -54,7 +71,8 @@ extension FakeServer.State {
             limits: takesPartialBodies
                 ? SessionLimits(
                     minChunkSize: 1, maxChunkSize: 64 << 20, maxFileSize: 1 << 40,
-                    maxConcurrentChunks: 8, partialBodies: true) : nil)
+                    maxConcurrentChunks: 8, partialBodies: true) : nil,
+            storedFiles: storedFiles(for: session, seen))
         let asksForRanges = seen.path.contains("?chunks=")
         if seen.path.hasSuffix("?chunks=digests") {
             guard offersSessionDigests else { return Reply(problem: .badRequest) }
@@ -155,11 +173,22 @@ extension FakeServer.State {
             return Reply(problem: .sessionNotFound)
         }
         let count = session.layout.chunkCount ?? 0
+        // The body is optional.
+        let asked = try? JSONDecoder().decode(FinalizeRequest.self, from: Data(body))
+        if session.chunks.isEmpty, let wanted = asked?.fileHashSha256, storedFileOfferCount > 0,
+            let stored = files.values.first(where: {
+                SHA256Hasher.digest(of: $0.bytes) == wanted
+                    && Int64($0.bytes.count) == session.size
+            })
+        {
+            for index in 0..<count {
+                guard let range = session.layout.range(ofChunk: index) else { continue }
+                session.chunks[index] = Array(stored.bytes[Int(range.start)..<Int(range.end)])
+            }
+        }
         guard session.chunks.count == count else { return Reply(problem: .missingChunks) }
         let bytes = (0..<count).flatMap { session.chunks[$0] ?? [] }
         let digest = SHA256Hasher.digest(of: bytes)
-        // The body is optional.
-        let asked = try? JSONDecoder().decode(FinalizeRequest.self, from: Data(body))
         if let wanted = asked?.fileHashSha256, wanted != digest {
             return Reply(problem: .integrityMismatch) { $0.actualSha256 = digest }
         }

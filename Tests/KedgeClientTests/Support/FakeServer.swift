@@ -73,6 +73,8 @@ final class FakeServer: HTTPTransport {
         var pieceByteCount = 10_000
         /// True when bodies may end before their chunk does, as the session's limits then say.
         var takesPartialBodies = false
+        /// Number of times that a file which an empty session may be is offered; 0 for none.
+        var storedFileOfferCount = 0
     }
 
     let state = Mutex(State())
