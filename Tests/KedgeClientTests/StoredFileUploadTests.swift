@@ -1,5 +1,6 @@
 import HTTPTypes
 import KedgeClient
+import KedgeLocks
 import KedgeModel
 import KedgeTesting
 import Testing
@@ -77,6 +78,82 @@ struct StoredFileUploadTests {
         let snapshot = try await client.run(id)
         #expect(snapshot.replaces == id)
         fixture.expectUploaded(snapshot, content)
+        #expect(sentChunkCount == 10)
+    }
+
+    /// Ways in which the list of digests cannot be had.
+    enum Trouble: CaseIterable, Sendable {
+        case offline, stalled, unavailable, forbidden, page, cut
+
+        var fault: Fault {
+            switch self {
+            case .offline: .offline
+            case .stalled: .fail(.stalled)
+            case .unavailable: .answer(Reply(status: 503))
+            case .forbidden: .answer(Reply(status: 403))
+            case .page: .answer(Reply(status: 200, body: Array("<html>".utf8)))
+            case .cut: .rewrite { $0.cutsAfter = 10 }
+            }
+        }
+    }
+
+    @Test(arguments: Trouble.allCases)
+    func `a list of digests that cannot be had only means that the bytes are sent`(
+        trouble: Trouble
+    ) async throws {
+        _ = fixture.addFile(bytes)
+        fixture.plan(trouble.fault, count: 1_000_000, when: isList)
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(sentChunkCount == 10)
+        #expect((1...3).contains(listCount))
+    }
+
+    @Test func `a file that is offered many times is compared once`() async throws {
+        _ = fixture.addFile(bytes)
+        fixture.server.state.withLock { $0.storedFileOfferCount = 9 }
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(sentChunkCount == 0)
+        #expect(listCount == 1)
+    }
+
+    @Test func `at most four files are compared`() async throws {
+        for place in 1...9 {
+            var other = bytes
+            other[bytes.count - place] ^= 1
+            _ = fixture.addFile(other)
+        }
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(listCount == 4)
+    }
+
+    @Test func `a session that is lost during the comparison costs no second one`() async throws {
+        _ = fixture.addFile(bytes)
+        fixture.plan(.answer(Reply(problem: .sessionNotFound)), count: 2) {
+            $0.path.hasSuffix("/finalize")
+        }
+        fixture.expectUploaded(try await upload(), bytes)
+        #expect(listCount == 1)
+        #expect(fixture.sessions.count == 3)
+        // Once for the comparison, once to send it.
+        #expect(fixture.files.readByteCount(fixture.path("source.bin")) == 1_200_000)
+    }
+
+    @Test(arguments: [ErrorCode.integrityMismatch, .internalError, .forbidden])
+    func `bytes are sent in another session if the server cannot use the stored ones`(
+        code: ErrorCode
+    ) async throws {
+        _ = fixture.addFile(bytes)
+        let first = Mutex("")
+        fixture.plan(.answer(Reply(problem: code)), count: 100) { seen in
+            guard seen.path.hasSuffix("/finalize") else { return false }
+            return first.withLock { path in
+                if path.isEmpty { path = seen.path }
+                return path == seen.path
+            }
+        }
+        let snapshot = try await upload()
+        fixture.expectUploaded(snapshot, bytes)
+        #expect(snapshot.integrityFailureCount == 0)
         #expect(sentChunkCount == 10)
     }
 }

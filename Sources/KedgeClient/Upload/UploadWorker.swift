@@ -37,6 +37,11 @@ actor UploadWorker: UploadRun {
     var unproven: Set<Int> = []
     /// Files on the server that may have the bytes of this one; empty once they were compared.
     var storedFiles: [StoredFile] = []
+    /// True once the file was compared with stored files in this run, whatever the result.
+    var hasComparedStoredFiles = false
+    /// Digest of the stored file that proved to be this one; nil once a session was finalized with
+    /// it.
+    var storedDigest: SHA256Digest?
     /// Digests of unconfirmed chunks that were read in this run.
     var sentDigests: [Int: SHA256Digest] = [:]
 

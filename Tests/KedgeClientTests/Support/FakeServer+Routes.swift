@@ -40,16 +40,16 @@ extension FakeServer.State {
     /// Returns the files that an empty session may be; nil unless the request asks for them.
     private func storedFiles(
         for session: FakeServer.Session, _ seen: FakeServer.Seen
-    ) -> [StoredFile]? {
+    ) -> [KedgeModel.StoredFile]? {
         guard storedFileOfferCount > 0, seen.path.contains("storedFiles=true"),
             session.state == .open, session.chunks.isEmpty, session.partials.isEmpty
         else { return nil }
         return files.filter { $0.value.bytes.count == session.size }.flatMap { id, file in
             let first = file.bytes.prefix(Int(session.chunkSize))
-            let offer = StoredFile(
+            let offer = KedgeModel.StoredFile(
                 remoteFileId: id, fileHashSha256: SHA256Hasher.digest(of: file.bytes),
                 firstChunkSha256: SHA256Hasher.digest(of: Array(first)))
-            return [StoredFile](repeating: offer, count: storedFileOfferCount)
+            return Array(repeating: offer, count: storedFileOfferCount)
         }
     }
 
