@@ -96,8 +96,7 @@ extension TransferClient {
         }
         let identity: SourceIdentity
         do {
-            identity = try await UploadSource.identity(
-                of: old.path, files: environment.files, pool: pool)
+            identity = try await settledIdentity(of: old.path)
         } catch {
             try await fail(lease, with: error)
             return .ended
@@ -119,6 +118,40 @@ extension TransferClient {
             metadata: ["transfer": "\(lease.id)", "replacedBy": "\(newer.status.id)"])
         await discardLeftovers(of: .upload(old))
         return .replaced(newer.status.id)
+    }
+
+    /// Interval at which a changing file is observed, and the limit of these looks.
+    private static let settlingInterval = Duration.milliseconds(100)
+    private static let maxSettlingCount = 20
+
+    /// Returns the identity of a changed file once it stays the same for a moment, or after two
+    /// seconds.
+    ///
+    /// A truncation sets the size first and the modification time also last, after it has freed the
+    /// blocks (ext4, tmpfs). An identity from in between would be that of another change.
+    private func settledIdentity(of path: String) async throws -> SourceIdentity {
+        let files = environment.files
+        func look() async throws -> (identity: SourceIdentity, allocatedByteCount: Int64) {
+            let (file, identity) = try await UploadSource.openFile(path, files: files, pool: pool)
+            do {
+                return (identity, try await pool.run { try file.status().allocatedByteCount })
+            } catch {
+                throw TransferError.reading(error, operation: "open", role: .source)
+            }
+        }
+        var last = try await look()
+        for _ in 0..<Self.maxSettlingCount {
+            do {
+                try await environment.pause(Self.settlingInterval)
+            } catch {
+                // The run was canceled: its end is recorded first, as far as the file is known.
+                return last.identity
+            }
+            let now = try await look()
+            if now == last { break }
+            last = now
+        }
+        return last.identity
     }
 
     /// Removes the session or temporary file of an abandoned transfer. Best effort: a session
