@@ -106,7 +106,8 @@ extension TransferSnapshot {
         usedStoredBytes = record.uploadRecord?.usedStoredBytes == true
         message =
             isInterrupted
-            ? "The process that ran it ended; run it again to resume." : Self.message(record)
+            ? "The process that ran it ended; run it again to resume."
+            : Self.message(record, isComparing: comparedByteCount != nil)
         name = record.name
         path = record.localPath
         totalBytes = record.byteCount
@@ -140,7 +141,7 @@ extension TransferSnapshot {
         message.first.map { $0.isLowercase || $0.isNumber || $0 == "[" } == true ? ": " : ". "
     }
 
-    private static func message(_ record: TransferRecord) -> String {
+    private static func message(_ record: TransferRecord, isComparing: Bool) -> String {
         let status = record.status
         let isUpload = record.direction == .upload
         switch status.state {
@@ -154,7 +155,9 @@ extension TransferSnapshot {
             let waiting = isUpload ? "Waiting to upload" : "Waiting to download"
             return status.lastErrorMessage.map { "\(waiting)\(Self.separator($0))\($0)" } ?? waiting
         case .uploading, .downloading:
-            return status.lastErrorMessage ?? (isUpload ? "Uploading" : "Downloading")
+            if let message = status.lastErrorMessage { return message }
+            if isComparing { return "Comparing with the server" }
+            return isUpload ? "Uploading" : "Downloading"
         case .paused:
             switch status.pauseReason {
             case .shutdown: return "Paused; the next run resumes it."

@@ -81,6 +81,23 @@ struct StoredFileUploadTests {
         #expect(sentChunkCount == 10)
     }
 
+    @Test func `an upload that is being compared says so`() async throws {
+        _ = fixture.addFile(bytes)
+        let gate = Gate()
+        fixture.plan(.wait(gate), when: isList)
+        let client = try await fixture.client()
+        let id = try await client.enqueueUpload(path: try fixture.write("source.bin", bytes))
+        let run = Task { try await client.run(id) }
+        await gate.waitForArrival()
+        let comparing = try await client.transfer(id)
+        #expect(comparing.comparedBytes == 65_536)
+        gate.open()
+        let finished = try await run.value
+        #expect(finished.comparedBytes == nil)
+        #expect(comparing.state == .uploading)
+        #expect(!comparing.message.hasPrefix("Uploading"))
+    }
+
     /// Ways in which the list of digests cannot be had.
     enum Trouble: CaseIterable, Sendable {
         case offline, stalled, unavailable, forbidden, page, cut

@@ -40,6 +40,20 @@ struct StoredFileTests {
         try await fixture.expectServed(copied, id: second, at: server.url)
     }
 
+    @Test func `copies count as there already, in the sum and in JSON`() async throws {
+        let source = try fixture.sample(mebibytes: 4)
+        let copies = try [copy(source, "1.bin"), copy(source, "2.bin")].map(\.path)
+        let server = try await fixture.serve()
+        _ = try await fixture.upload(source, to: server.url)
+        let finished = try await fixture.run(["upload", "--server", server.url] + copies)
+        #expect(finished.termination == .exited(0))
+        #expect(finished.errors.contains("2 files: 0 done, 2 already there; 0 B in"))
+        let copied = try copy(source, "3.bin")
+        let line = try await fixture.run(
+            ["upload", copied.path, "--json", "--server", server.url])
+        #expect(line.output.contains("\"usedStoredBytes\":true"))
+    }
+
     @Test func `another file of the same size is sent, whatever its first bytes are`() async throws
     {
         let source = try fixture.sample(mebibytes: 24)

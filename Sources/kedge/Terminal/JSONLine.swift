@@ -25,6 +25,8 @@ struct JSONLine: Encodable {
     var uploadUrl: String?
     var fileHashSha256: SHA256Digest?
     var verification: Verification?
+    /// Present and true when no byte was sent, because the server had them.
+    var usedStoredBytes: Bool?
     /// Absent for zero.
     var integrityFailureCount: Int?
     /// Present and true when the file keeps arriving with another SHA-256.
@@ -47,6 +49,7 @@ struct JSONLine: Encodable {
                 bytesPerSecond: snapshot.bytesPerSecond, remoteFileId: snapshot.remoteFileID,
                 sessionId: snapshot.sessionID, uploadUrl: snapshot.uploadURL,
                 fileHashSha256: snapshot.sha256, verification: snapshot.verification,
+                usedStoredBytes: snapshot.usedStoredBytes ? true : nil,
                 integrityFailureCount: snapshot.integrityFailureCount > 0
                     ? snapshot.integrityFailureCount : nil,
                 offersRetryFromScratch: snapshot.offersRetryFromScratch ? true : nil,

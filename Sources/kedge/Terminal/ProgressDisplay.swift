@@ -117,7 +117,7 @@ final class ProgressDisplay: Sendable {
 
     /// Shows the last state of a finished transfer, then its output and complaint.
     ///
-    /// - Parameter ending: Text in place of `done`.
+    /// - Parameter ending: Text in place of `done`, for bytes that were there already.
     func finish(
         _ snapshot: TransferSnapshot, ending: String? = nil, output: String?, complaint: String?
     ) {
@@ -125,7 +125,7 @@ final class ProgressDisplay: Sendable {
             state.order.removeAll { $0 == snapshot.id || $0 == snapshot.replaces }
             state.snapshots[snapshot.id] = nil
             state.pasts[snapshot.id] = nil
-            state.total.count(snapshot)
+            state.total.count(snapshot, isPresent: ending != nil)
             clearBars(&state)
             let bar = TransferBar(snapshot: snapshot, ending: ending)
             switch mode {
@@ -282,10 +282,15 @@ extension ProgressDisplay.State {
 
 extension TotalLine {
     /// Counts a file that has ended.
-    fileprivate mutating func count(_ snapshot: TransferSnapshot) {
+    ///
+    /// - Parameter isPresent: Whether its bytes were there already.
+    fileprivate mutating func count(_ snapshot: TransferSnapshot, isPresent: Bool) {
         // Bytes of a failed file that did not move count in no rate, so it ends as it is.
         let byteCount = snapshot.bytesTransferred
         switch snapshot.state {
+        case .completed where isPresent:
+            presentCount += 1
+            endedByteCount += byteCount
         case .completed:
             completedCount += 1
             completedByteCount += byteCount
