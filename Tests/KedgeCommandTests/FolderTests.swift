@@ -172,6 +172,33 @@ struct FolderTests {
         #expect(rest.errors == "There is nothing to resume.\n")
     }
 
+    @Test func `all files of a folder are recorded before their turn comes`() async throws {
+        let server = try await fixture.serve()
+        let folder = fixture.path("many")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        for number in 0..<200 {
+            _ = try SampleFile.write("\(folder)/\(number)", byteCount: 10, seed: UInt64(number))
+        }
+        let proxy = try MessageProxy(
+            upstreamPort: server.port,
+            MessageRule(
+                concerns: { $0.method == "POST" && $0.path.hasPrefix("/uploads/sessions") },
+                delay: .seconds(300)))
+        let client = try fixture.start(["upload", "-r", folder, "--server", proxy.url])
+        let isRecorded = try await eventually(within: .seconds(60)) {
+            let list = try await fixture.run(["transfers", "--json"])
+            return list.output.split(separator: "\n").count == 200
+        }
+        #expect(isRecorded)
+        client.signal(SIGKILL)
+        _ = try await client.wait()
+        proxy.reform()
+        let resumed = try await fixture.run(["transfers", "resume", "--all"])
+        #expect(resumed.termination == .exited(0), "\(resumed.errors)")
+        #expect(try await fileCount(server) == 200)
+    }
+
     @Test func `patterns take characters, not bytes`() async throws {
         let server = try await fixture.serve()
         let folder = try makeFolder()

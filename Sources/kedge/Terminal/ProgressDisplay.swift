@@ -18,6 +18,9 @@ final class ProgressDisplay: Sendable {
 
     /// Interval of polling the transfers.
     private static let interval = Duration.milliseconds(200)
+    /// Number of polled transfers that have not begun. They begin in order, and each poll reads the
+    /// records.
+    private static let maxPolledIdleCount = 64
 
     fileprivate struct State {
         /// Unfinished transfers of this command, in order.
@@ -92,7 +95,8 @@ final class ProgressDisplay: Sendable {
     func watch(_ client: TransferClient) async {
         guard mode != .silent else { return }
         while !Task.isCancelled {
-            for id in state.withLock({ $0.order }) where !Task.isCancelled {
+            for id in state.withLock({ $0.polled(Self.maxPolledIdleCount) })
+            where !Task.isCancelled {
                 // The transfer's own run reports a record that cannot be read.
                 guard let snapshot = try? await client.transfer(id) else { continue }
                 update(snapshot)
@@ -129,6 +133,9 @@ final class ProgressDisplay: Sendable {
             clearBars(&state)
             let bar = TransferBar(snapshot: snapshot, ending: ending)
             switch mode {
+            // The sum counts them: after Ctrl-C there may be thousands.
+            case .bars where snapshot.isIdle && state.hasManyFiles: break
+            case .lines where snapshot.isIdle && state.hasManyFiles: break
             // A complaint contains the same in full.
             case .bars where complaint == nil:
                 let cells = StandardError.columnCount - 1
@@ -262,6 +269,17 @@ final class ProgressDisplay: Sendable {
 }
 
 extension ProgressDisplay.State {
+    /// Returns the transfers whose changes are to be shown: of those that have not begun, only the
+    /// first ones.
+    fileprivate func polled(_ maxIdleCount: Int) -> [TransferID] {
+        var idleCount = 0
+        return order.filter { id in
+            guard snapshots[id]?.isIdle == true else { return true }
+            idleCount += 1
+            return idleCount <= maxIdleCount
+        }
+    }
+
     /// Notes a snapshot, and whether bytes have moved since the last one.
     fileprivate mutating func note(_ snapshot: TransferSnapshot) {
         let now = ContinuousClock.now
@@ -278,6 +296,11 @@ extension ProgressDisplay.State {
         pasts[snapshot.id] = past
         snapshots[snapshot.id] = snapshot
     }
+}
+
+extension TransferSnapshot {
+    /// Whether the transfer waits for its turn, not for the server.
+    fileprivate var isIdle: Bool { state == .queued && failedAttempt == nil }
 }
 
 extension TotalLine {

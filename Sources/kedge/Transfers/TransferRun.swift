@@ -12,8 +12,11 @@ struct TransferRun {
     /// Whether the output names the file beside its id.
     var namesFiles = false
 
-    /// Limit of files in progress; the client moves the bytes of fewer, and the others wait.
-    private static let maxTakenUpCount = 64
+    /// Limit of files in progress; the client moves the bytes of fewer, and the others wait. All of
+    /// them have a record, which survives a kill.
+    private static let maxTakenUpCount = 2000
+    /// Limit of files that are looked at and added at the same time: each may be open and hashed.
+    private static let maxBeginningCount = 64
 
     /// The work to do for one name.
     enum Start: Sendable {
@@ -82,13 +85,16 @@ struct TransferRun {
         _ begin: @escaping @Sendable (Int, ProgressDisplay) async throws -> Start,
         _ display: ProgressDisplay
     ) async -> [Outcome] {
-        await withTaskGroup(of: (Int, Outcome).self) { group in
+        let turns = Turns(count: Self.maxBeginningCount)
+        return await withTaskGroup(of: (Int, Outcome).self) { group in
             var outcomes = [Outcome?](repeating: nil, count: names.count)
             var toldCount = 0
             var rest = names.indices[...]
             func takeUpNext() {
                 guard !group.isCancelled, let position = rest.popFirst() else { return }
-                group.addTask { (position, await run(position, names[position], begin, display)) }
+                group.addTask {
+                    (position, await run(position, names[position], turns, begin, display))
+                }
             }
             for _ in 0..<Self.maxTakenUpCount { takeUpNext() }
             for await (position, outcome) in group {
@@ -108,12 +114,12 @@ struct TransferRun {
     }
 
     private func run(
-        _ position: Int, _ name: String,
+        _ position: Int, _ name: String, _ turns: Turns,
         _ begin: @Sendable (Int, ProgressDisplay) async throws -> Start,
         _ display: ProgressDisplay
     ) async -> Outcome {
         do {
-            switch try await begin(position, display) {
+            switch try await turns.during({ try await begin(position, display) }) {
             case .finished(let snapshot):
                 return .ended(snapshot, ending: "already there")
             case .present(let file):
@@ -203,6 +209,46 @@ struct TransferRun {
         let isMixed = failed.count < outcomes.count
         throw CommandFailure(
             nil, exitStatus: isMixed ? ExitStatus.someFailed : first.exitStatus)
+    }
+}
+
+/// Limits how many calls run at the same time, in the order of the calls.
+private actor Turns {
+    private var freeCount: Int
+    private var waiting: [CheckedContinuation<Void, Never>] = []
+
+    init(count: Int) { freeCount = count }
+
+    /// Makes the call when it is its turn. Throws at once then if the task is canceled.
+    nonisolated func during<Result: Sendable>(
+        _ call: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        await take()
+        do {
+            try Task.checkCancellation()
+            let result = try await call()
+            await give()
+            return result
+        } catch {
+            await give()
+            throw error
+        }
+    }
+
+    private func take() async {
+        guard freeCount == 0 else {
+            freeCount -= 1
+            return
+        }
+        await withCheckedContinuation { waiting.append($0) }
+    }
+
+    private func give() {
+        if waiting.isEmpty {
+            freeCount += 1
+        } else {
+            waiting.removeFirst().resume()
+        }
     }
 }
 

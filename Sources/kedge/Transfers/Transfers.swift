@@ -118,7 +118,9 @@ struct Transfers: AsyncParsableCommand {
             abstract: "Resume a paused transfer; run it here if no other process does.",
             discussion: """
                 --all runs every transfer that waits, or whose process has ended, for example \
-                after a reboot. Transfers that `pause` paused, and failed ones, stay as they are.
+                after a reboot. Transfers that `pause` paused, and failed ones, stay as they are. \
+                Files of a folder that had no record yet when the process ended are sent by the \
+                same `kedge upload -r`.
                 """)
         @Argument(help: "Id of the transfer.", completion: TransferTarget.completion)
         var id: String?
