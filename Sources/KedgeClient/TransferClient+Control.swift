@@ -148,6 +148,16 @@ extension TransferClient {
         try await pool.run(call)
     }
 
+    /// Makes a request that fails when the server is silent for this long.
+    ///
+    /// - Parameter timeout: Time left of the wait for the server; nil for no limit.
+    package func waitingForAnswer<Result: Sendable>(
+        atMost timeout: Duration?, _ request: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        let limit = timeout.map { AnswerTimeout.duration(timeout: $0, waited: .zero) }
+        return try await AnswerTimeout.$current.withValue(limit) { try await request() }
+    }
+
     /// Whether this client's server has ever answered, according to the records.
     package var isServerKnown: Bool {
         get async throws { try await store.isKnownServer(serverURL) }

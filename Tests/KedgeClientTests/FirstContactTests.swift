@@ -202,6 +202,25 @@ struct FirstContactTests {
             try await upload("other.bin") { $0.firstAnswerTimeout = .zero }, bytes)
     }
 
+    @Test func `only a first answer must come before the wait for the server ends`() async throws {
+        let link = TimedLink(server: fixture.server)
+        var configuration = ClientConfiguration(
+            serverURL: FakeServer.base, stateDirectory: fixture.path("state"))
+        configuration.firstAnswerTimeout = .seconds(5)
+        configuration.serverTimeout = .seconds(5)
+        let client = try await TransferClient(
+            configuration: configuration, transport: link, environment: fixture.environment)
+        let path = try fixture.write("source.bin", bytes)
+        fixture.expectUploaded(
+            try await client.run(try await client.enqueueUpload(path: path)), bytes)
+        let limits = link.limits.withLock { $0 }
+        let first = try #require(limits.first ?? nil)
+        #expect(first > .zero && first <= .seconds(5))
+        // Finalizing may take long.
+        let last = try #require(limits.last ?? nil)
+        #expect(last > .seconds(60))
+    }
+
     @Test(arguments: [0, 1, 4])
     func `an upload that runs out of retries is continued by the same command`(retries: Int)
         async throws
@@ -249,4 +268,19 @@ struct FirstContactTests {
         #expect(with.state == .failed && without.state == .failed)
         #expect(with.message != without.message)
     }
+}
+
+/// A link that notes how long each request waits without a byte.
+private final class TimedLink: HTTPTransport {
+    let limits = Mutex<[Duration?]>([])
+    private let server: FakeServer
+
+    init(server: FakeServer) { self.server = server }
+
+    func send(_ request: TransportRequest) async throws(TransportError) -> TransportResponse {
+        limits.withLock { $0.append(request.stallTimeout) }
+        return try await server.send(request)
+    }
+
+    func shutdown() async {}
 }

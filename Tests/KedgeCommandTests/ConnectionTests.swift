@@ -61,6 +61,27 @@ struct ConnectionTests {
         #expect(try failed.result.attempt == 4)
     }
 
+    @Test(arguments: [false, true])
+    func `a server that accepts connections and never answers is given up in time`(
+        isStream: Bool
+    ) async throws {
+        let sample = try fixture.sample(mebibytes: 1)
+        // The kernel accepts what no process takes.
+        let (socket, port) = try LoopbackSocket.bound()
+        defer { close(socket) }
+        #expect(listen(socket, 16) == 0)
+        let url = "http://127.0.0.1:\(port)"
+        let command =
+            isStream
+            ? ["upload", "--name", "x", "--server", url, "--max-wait", "3", "--", "echo", "x"]
+            : upload(sample, url, "--max-wait", "3")
+        let began = ContinuousClock.now
+        let gaveUp = try await fixture.run(command, within: .seconds(30))
+        #expect(began.duration(to: .now) < .seconds(15))
+        #expect(gaveUp.termination == .exited(ExitStatus.network), "\(gaveUp.errors)")
+        if isStream { #expect(gaveUp.errors.contains("has not answered")) }
+    }
+
     // Every resolver refuses an empty label, even without a network.
     @Test(arguments: [true, false])
     func `a host name that does not exist ends the command at once`(isUpload: Bool) async throws {

@@ -63,7 +63,8 @@ package struct ServerExchange: Sendable {
         let request = credentials.attached(
             to: TransportRequest(
                 method: call.method, url: url, headerFields: call.fields, body: call.body,
-                stallTimeout: call.mayTakeLong ? Self.longStallTimeout : nil,
+                stallTimeout: AnswerTimeout.stallTimeout(
+                    usual: call.mayTakeLong ? Self.longStallTimeout : nil),
                 onBytesSent: call.onBytesSent))
         do {
             let response = try await transport.send(request)

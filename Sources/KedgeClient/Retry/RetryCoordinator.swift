@@ -20,6 +20,8 @@ package actor RetryCoordinator {
     /// ``waiting`` in order.
     private var recordedAttempt: Int?
     private var isRecording = false
+    /// Whether the server has answered in this run.
+    private var hasAnswered = false
     /// Number of requests in a row that found no server, by chunk; nil for requests without a
     /// chunk. Chunks in flight fail together and would raise a common count too fast.
     private var offlineFailureCounts: [Int?: Int] = [:]
@@ -68,8 +70,11 @@ package actor RetryCoordinator {
     ) async throws -> Result {
         while true {
             try Task.checkCancellation()
+            let began = environment.now()
             do {
-                let result = try await call()
+                let result = try await AnswerTimeout.$current.withValue(answerTimeout) {
+                    try await call()
+                }
                 try await noteServer()
                 try await noteAnswer()
                 if chunk == nil { budget.recordProgress(chunk: nil) }
@@ -80,24 +85,37 @@ package actor RetryCoordinator {
                     try await noteAnswer()
                     throw failure
                 }
-                try await backOff(after: failure, chunk: chunk)
+                try await backOff(after: failure, chunk: chunk, began: began)
             }
         }
     }
 
+    /// Time without a byte after which the next request fails; nil for the transport's own.
+    ///
+    /// Until the server answers, a request that it never answers must not outlast the wait for it.
+    /// Later, a request may take long because the server works on it.
+    private var answerTimeout: Duration? {
+        guard let timeout, !hasAnswered || waiting != nil else { return nil }
+        let waited = waiting.map { environment.now().duration(since: $0.since) } ?? .zero
+        return AnswerTimeout.duration(timeout: timeout, waited: waited)
+    }
+
     /// Waits as the policy requires, or rethrows a failure that waiting cannot cure.
     ///
-    /// - Parameter isReachable: Whether the server has answered another request since. Then there
-    ///   is no outage to wait for, whatever the failure looks like.
+    /// - Parameters:
+    ///   - isReachable: Whether the server has answered another request since. Then there is no
+    ///     outage to wait for, whatever the failure looks like.
+    ///   - began: Time of the failed request, from which the wait for the first answer counts.
     func backOff(
-        after failure: RequestFailure, chunk: Int?, isReachable: Bool = false
+        after failure: RequestFailure, chunk: Int?, isReachable: Bool = false,
+        began: Timestamp? = nil
     ) async throws {
         if failure.isCanceled { throw CancellationError() }
         guard failure.isRetryable else { throw failure }
         // The host application limits the tries of a server that has never answered.
         let isLimited = serverHistory != .known && timeout != nil && failure.isServerTrouble
         if failure.isOutage || isLimited, !isReachable {
-            try await waitForServer(failure, chunk: chunk)
+            try await waitForServer(failure, chunk: chunk, began: hasAnswered ? nil : began)
             return
         }
         try await noteAnswer()
@@ -128,6 +146,7 @@ package actor RetryCoordinator {
 
     /// Ends the wait for the server, because it answered.
     func noteAnswer() async throws {
+        hasAnswered = true
         guard waiting != nil else { return }
         waiting = nil
         offlineFailureCounts = [:]
@@ -169,8 +188,11 @@ package actor RetryCoordinator {
         }
     }
 
-    private func waitForServer(_ failure: RequestFailure, chunk: Int?) async throws {
+    private func waitForServer(
+        _ failure: RequestFailure, chunk: Int?, began: Timestamp?
+    ) async throws {
         let now = environment.now()
+        let since = waiting?.since ?? began ?? now
         var failure = failure
         failure.attempt = offlineFailureCounts[chunk, default: 0] + 1
         offlineFailureCounts[chunk] = failure.attempt
@@ -179,14 +201,15 @@ package actor RetryCoordinator {
         // The server's `Retry-After` holds even if another request gets through.
         var floor = min(failure.retryAfter ?? .zero, budget.policy.maxRetryAfter)
         if let timeout {
-            let left = timeout - (waiting.map { now.duration(since: $0.since) } ?? .zero)
+            let waited = now.duration(since: since)
+            let left = timeout - waited
             guard left > .zero else {
-                throw RunInterruption.serverTimeout(failure, timeout: timeout)
+                throw RunInterruption.serverTimeout(failure, timeout: max(timeout, waited))
             }
             floor = min(floor, left)
             delay = min(delay, left - floor)
         }
-        try await note(failure, delay: floor + delay, at: now)
+        try await note(failure, delay: floor + delay, since: since)
         if let chunk, !failure.isOffline {
             // Data was sent, so it counts as a try.
             try await store.recordAttempt(
@@ -204,7 +227,9 @@ package actor RetryCoordinator {
     }
 
     /// Notes a failure, and records it if its attempt number is the highest so far.
-    private func note(_ failure: RequestFailure, delay: Duration, at now: Timestamp) async throws {
+    private func note(
+        _ failure: RequestFailure, delay: Duration, since: Timestamp
+    ) async throws {
         if waiting == nil {
             logger.notice(
                 "waiting for the server",
@@ -215,7 +240,7 @@ package actor RetryCoordinator {
         } else if let waiting, waiting.failure.attempt >= failure.attempt {
             return
         }
-        waiting = Waiting(since: waiting?.since ?? now, failure: failure, delay: delay)
+        waiting = Waiting(since: waiting?.since ?? since, failure: failure, delay: delay)
         try await recordWaiting()
     }
 

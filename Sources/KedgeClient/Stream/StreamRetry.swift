@@ -6,10 +6,15 @@ struct StreamRetry: Sendable {
     private let environment: ClientEnvironment
     /// Longest wait for an unavailable server; nil for ever.
     private let timeout: Duration?
-    /// Called with the reason before each wait, from the third in a row on.
+    /// Called with the reason before each wait, from the third in a row on, and while the first
+    /// answer takes long.
     private let onWait: @Sendable (String) -> Void
     private var failureCount = 0
     private var unavailableSince: Timestamp?
+    private var hasAnswered = false
+
+    /// Time without a first answer after which the wait is reported.
+    private static let silence = Duration.seconds(2)
 
     init(
         _ configuration: ClientConfiguration, _ environment: ClientEnvironment, isKnown: Bool,
@@ -25,14 +30,21 @@ struct StreamRetry: Sendable {
     }
 
     /// Notes that bytes have arrived.
-    mutating func noteProgress() { (failureCount, unavailableSince) = (0, nil) }
+    mutating func noteProgress() {
+        (failureCount, unavailableSince) = (0, nil)
+        hasAnswered = true
+    }
 
     /// Waits before the next attempt.
     ///
-    /// - Parameter isCurable: Whether another request can succeed, whatever the failure says.
+    /// - Parameters:
+    ///   - isCurable: Whether another request can succeed, whatever the failure says.
+    ///   - began: Time of the failed request, from which the wait for the first answer counts.
     /// - Throws: The failure, if waiting cannot cure it or the limits are reached;
     ///   `CancellationError`.
-    mutating func wait(after failure: RequestFailure, isCurable: Bool = false) async throws {
+    mutating func wait(
+        after failure: RequestFailure, isCurable: Bool = false, began: Timestamp? = nil
+    ) async throws {
         if failure.isCanceled { throw CancellationError() }
         try Task.checkCancellation()
         guard failure.isRetryable || isCurable else { throw failure }
@@ -45,7 +57,7 @@ struct StreamRetry: Sendable {
         if let most = policy.maxRetries, failureCount > most { throw failure }
         if failure.isOutage {
             let now = environment.now()
-            let since = unavailableSince ?? now
+            let since = unavailableSince ?? began ?? now
             unavailableSince = since
             if let timeout {
                 let left = timeout - now.duration(since: since)
@@ -56,7 +68,9 @@ struct StreamRetry: Sendable {
             throw failure
         }
         // A single break is normal, and other connections may go on.
-        if failureCount > 2 { onWait(failure.message(delay: delay)) }
+        if failureCount > 2 || failure.isOffline && !hasAnswered {
+            onWait(failure.message(delay: delay))
+        }
         try await environment.sleep(delay)
     }
 
@@ -65,11 +79,35 @@ struct StreamRetry: Sendable {
         _ request: () async throws -> Result
     ) async throws -> Result {
         while true {
+            let began = environment.now()
+            let notice = hasAnswered ? nil : silenceNotice()
+            defer { notice?.cancel() }
             do {
-                return try await request()
+                let result = try await AnswerTimeout.$current.withValue(answerTimeout) {
+                    try await request()
+                }
+                hasAnswered = true
+                return result
             } catch let failure as RequestFailure {
-                try await wait(after: failure)
+                notice?.cancel()
+                try await wait(after: failure, began: hasAnswered ? nil : began)
             }
+        }
+    }
+
+    /// Time without a byte after which the next request fails; nil for the transport's own.
+    private var answerTimeout: Duration? {
+        guard let timeout, !hasAnswered || unavailableSince != nil else { return nil }
+        let waited = unavailableSince.map { environment.now().duration(since: $0) } ?? .zero
+        return AnswerTimeout.duration(timeout: timeout, waited: waited)
+    }
+
+    /// Reports the wait for an answer that takes long, until it is canceled.
+    private func silenceNotice() -> Task<Void, any Error> {
+        let (pause, onWait) = (environment.pause, onWait)
+        return Task {
+            try await pause(Self.silence)
+            onWait("The server has not answered yet; waiting for it.")
         }
     }
 }

@@ -57,10 +57,14 @@ struct ServerRetry: Sendable {
         var (wait, failureCount) = (Duration.seconds(1), 0)
         let isKnown = try await client.isServerKnown
         let limit = waiting.limit(ofKnownServer: isKnown)
-        let deadline = limit.map { ContinuousClock.now + $0 }
+        let began = ContinuousClock.now
+        let deadline = limit.map { began + $0 }
         while true {
+            // A list may take long to arrive; only silence ends a request.
+            let waited = began.duration(to: .now)
+            let left = limit.map { $0 > .zero ? max($0 - waited, .milliseconds(1)) : .zero }
             do {
-                return try await request()
+                return try await client.waitingForAnswer(atMost: left, request)
             } catch let error as TransferError where error.isRetryable {
                 failureCount += 1
                 // Of an address that has never been a Kedge, this is no captive portal.
