@@ -6,8 +6,8 @@ extension TransferEngine {
     /// The bytes are in place and the hash is known, so the time does not grow with the file: one
     /// rename and two transactions. Idempotent.
     ///
-    /// An empty session for which ``storedFiles(for:owner:firstChunk:)`` offers a file with the expected
-    /// digest becomes a file with the same stored bytes.
+    /// An empty session for which ``storedFiles(for:owner:firstChunk:)`` offers a file with the
+    /// expected digest becomes a file with the same stored bytes.
     ///
     /// - Parameter reusesStoredFiles: False for a client that may not read files.
     /// - Throws: `MISSING_CHUNKS` (send them and ask again), `SIZE_MISMATCH`, `INTEGRITY_MISMATCH`

@@ -77,6 +77,24 @@ struct StoredFileTests {
         #expect(server.requests.chunks.count == 18)
     }
 
+    @Test func `of many files of one size, each copy is there`() async throws {
+        let server = try await fixture.serve()
+        let folder = fixture.path("parts")
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        for index in 0..<10 {
+            _ = try fixture.sample("parts/\(index)", mebibytes: 1, seed: UInt64(index))
+        }
+        try await fixture.run(["upload", "-r", folder, "--server", server.url])
+        #expect(server.requests.chunks.count == 10)
+        try FileManager.default.moveItem(atPath: folder, toPath: fixture.path("renamed"))
+        let finished = try await fixture.run([
+            "upload", "-r", fixture.path("renamed"), "--server", server.url,
+        ])
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        #expect(server.requests.chunks.count == 10)
+    }
+
     @Test func `a comparison interrupted by a kill goes on without sending a byte`() async throws {
         let source = try fixture.sample(mebibytes: 40)
         let copied = try copy(source, "copied.bin")

@@ -47,16 +47,30 @@ package struct ServerAPI: Sendable {
     ///
     /// - Parameters:
     ///   - chunkCount: Bounds the size of the answer.
-    ///   - offersStoredFiles: Asks for files that an empty session may be.
+    ///   - storedFiles: The files to ask for that an empty session may be; nil for none.
     package func sessionStatus(
-        _ id: SessionID, chunkCount: Int, offersStoredFiles: Bool = false
+        _ id: SessionID, chunkCount: Int, storedFiles: StoredFileQuery? = nil
     ) async throws -> Answered<SessionStatus> {
         try await value(
             of: call(
                 "session status", .get,
                 "/uploads/sessions/\(id.text)?chunks=ranges"
-                    + (offersStoredFiles ? "&storedFiles=true" : "")),
+                    + (storedFiles.map { "&\($0.text)" } ?? "")),
             about: .session, maxBytes: Self.maxMessageByteCount + chunkCount * 64)
+    }
+
+    /// The stored files that a client asks for.
+    package enum StoredFileQuery: Sendable {
+        case any
+        /// Those whose first chunk has this digest.
+        case beginning(with: SHA256Digest)
+
+        var text: String {
+            switch self {
+            case .any: "storedFiles=true"
+            case .beginning(let digest): "storedFiles=true&firstChunkSha256=\(digest.hex)"
+            }
+        }
     }
 
     /// Requests the form of the status with the digests of all chunks.

@@ -133,7 +133,7 @@ extension UploadWorker {
                 surfacing: UploadTrouble.goneCodes, chunk: index
             ) {
                 let answered = try await api.sessionStatus(
-                    id, chunkCount: chunkCount, offersStoredFiles: offersStoredFiles)
+                    id, chunkCount: chunkCount, storedFiles: offersStoredFiles ? .any : nil)
                 let status = answered.value
                 // Frozen for the session. Checked before any computation: it may be any number.
                 guard status.fileSize != size || status.chunkSize == chunkSize

@@ -7,6 +7,8 @@ private let maxStoredFileCount = 4
 private let maxRequestCount = 3
 /// Longest wait between two of them.
 private let maxRequestDelay = Duration.seconds(10)
+/// Limit of sessions that are finalized with stored bytes: the first one may be lost meanwhile.
+private let maxFinalizeCount = 2
 
 /// Uploads without sending a byte: the server has the bytes of the file from an earlier upload of
 /// the same user.
@@ -30,12 +32,15 @@ extension UploadWorker {
         if !hasComparedStoredFiles {
             hasComparedStoredFiles = true
             storedDigest = try await digest(ofStoredFileAmong: offered)
+        } else if !offered.contains(where: { $0.fileHashSha256 == storedDigest }) {
+            return false
         }
-        // In another session after a comparison, only if the file need not be read again.
-        guard let known = storedDigest, offered.contains(where: { $0.fileHashSha256 == known }),
+        // In another session after a comparison, only once, and only if the file need not be read
+        // again.
+        guard storedDigest != nil, storedFinalizeCount < maxFinalizeCount,
             wholeFile.saved.offsetBytes == upload.identity.byteCount
         else { return false }
-        storedDigest = nil
+        storedFinalizeCount += 1
         return try await finalizeStoredFile()
     }
 
@@ -43,8 +48,12 @@ extension UploadWorker {
     private func digest(ofStoredFileAmong offered: [StoredFile]) async throws -> SHA256Digest? {
         defer { context.rate.comparedByteCount = nil }
         let first = try await comparedDigest(ofChunk: 0)
-        var candidates = try await self.candidates(
-            among: offered.filter { $0.firstChunkSha256 == first }, startingWith: first)
+        var alike = offered.filter { $0.firstChunkSha256 == first }
+        if alike.isEmpty, offered.count >= maxStoredFileCount {
+            // There may be more files of this size.
+            alike = try await filesThatBegin(with: first)
+        }
+        var candidates = try await self.candidates(among: alike, startingWith: first)
         for index in 1..<max(1, upload.layout.chunkCount ?? 0) {
             guard !candidates.isEmpty else { return nil }
             try Task.checkCancellation()
@@ -66,6 +75,21 @@ extension UploadWorker {
         let digest = try await source.prepare(index, range: range, feeding: wholeFile).digest
         context.rate.comparedByteCount = range.end
         return digest
+    }
+
+    /// Asks for files whose first chunk has this digest; an older server offers any.
+    private func filesThatBegin(with first: SHA256Digest) async throws -> [StoredFile] {
+        guard let id = upload.sessionID else { return [] }
+        do {
+            let status = try await context.api.sessionStatus(
+                id, chunkCount: upload.layout.chunkCount ?? 0, storedFiles: .beginning(with: first)
+            ).value
+            return (status.storedFiles ?? []).filter { $0.firstChunkSha256 == first }
+        } catch let failure as RequestFailure {
+            if failure.isCanceled { throw CancellationError() }
+            noteUnusable(failure)
+            return []
+        }
     }
 
     /// Requests the digests of the chunks of the first few files.
@@ -133,9 +157,11 @@ extension UploadWorker {
             // The server is away for longer than the retries allow, whatever is sent.
             if failure.isOutage { throw failure }
             noteUnusable(failure)
+            storedDigest = nil
             throw UploadTrouble(remedy: .newUpload(adopt: nil), failure: failure)
         } catch let trouble as UploadTrouble where trouble.remedy == .fromScratch {
             noteUnusable(trouble.failure)
+            storedDigest = nil
             // No byte was sent that could be wrong, so this is no integrity failure.
             throw UploadTrouble(remedy: .newUpload(adopt: nil), failure: trouble.failure)
         }

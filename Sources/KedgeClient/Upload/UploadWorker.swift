@@ -42,6 +42,8 @@ actor UploadWorker: UploadRun {
     /// Digest of the stored file that proved to be this one; nil once a session was finalized with
     /// it.
     var storedDigest: SHA256Digest?
+    /// Number of sessions that were finalized with that digest while they were empty.
+    var storedFinalizeCount = 0
     /// Digests of unconfirmed chunks that were read in this run.
     var sentDigests: [Int: SHA256Digest] = [:]
 

@@ -3,10 +3,8 @@ internal import KedgeMetrics
 
 /// The state of this process as the kernel shows it below `/proc`; empty on other systems.
 enum ProcessStatus {
-    private static let start = Date.now.timeIntervalSince1970
-
     static func samples() -> [MetricSample] {
-        var samples = [MetricSample(.processStartTime, start.rounded())]
+        var samples: [MetricSample] = []
         if let pages = residentPageCount() {
             let pageSize = Double(sysconf(Int32(_SC_PAGESIZE)))
             samples.append(MetricSample(.processResidentMemory, Double(pages) * pageSize))

@@ -1,3 +1,4 @@
+internal import Foundation
 package import KedgeEngine
 internal import KedgeMetrics
 internal import KedgeModel
@@ -16,6 +17,7 @@ package struct ServiceMetrics: Sendable {
         })
         metrics.addCollector { await Self.samples(of: engine) }
         metrics.addCollector { ProcessStatus.samples() }
+        metrics.set(.processStartTime, to: Date.now.timeIntervalSince1970.rounded())
         metrics.set(.buildInfo, to: 1, [KedgeVersion.current])
     }
 

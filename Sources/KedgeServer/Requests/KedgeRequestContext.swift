@@ -24,6 +24,12 @@ package struct KedgeRequestContext: RequestContext {
         connection = RawConnection.current
     }
 
+    /// Pattern of the route; `unknown` where there is none.
+    var route: String {
+        // Hummingbird has a name for the handler of all other paths.
+        endpointPath.flatMap { $0.hasPrefix("/") ? $0 : nil } ?? "unknown"
+    }
+
     /// The principal of the request, which has the access of the route.
     ///
     /// A handler of a public route has none, and must not ask for it.

@@ -80,7 +80,7 @@ struct RequestMiddleware: RouterMiddleware {
         metrics.requestEnded(
             // Clients may send any method.
             method: routes.isKnown(method) ? method : "other",
-            route: context.endpointPath ?? "unknown",
+            route: context.route,
             uploadProtocol: routes.uploadProtocol(of: request.uri.path, request),
             status: response.status.code, duration: start.duration(to: .now),
             bodyByteCount: context.logMetadata.receivedByteCount, error: reason)
@@ -158,7 +158,7 @@ struct RequestMiddleware: RouterMiddleware {
         let duration = start.duration(to: .now)
         var metadata = context.logMetadata.metadata
         metadata["http.method"] = "\(request.method)"
-        metadata["http.route"] = "\(context.endpointPath ?? "unknown")"
+        metadata["http.route"] = "\(context.route)"
         metadata["http.status"] = "\(response.status.code)"
         metadata["duration.ms"] = "\(duration / .milliseconds(1))"
         if let failure {
