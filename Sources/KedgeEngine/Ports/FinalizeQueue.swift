@@ -36,8 +36,8 @@ package protocol FinalizeQueue: Sendable {
 
     /// Completes an empty session as a file with bytes that its owner has already, in one
     /// transaction. Copies the chunk records of a file that
-    /// ``FileStore/storedFiles(like:_:limit:)`` could return. Makes the bytes due for a scrub,
-    /// unless they were read within ``StoredFileShape/scrubAge``. Idempotent: returns the same file.
+    /// ``FileStore/storedFiles(like:_:limit:)`` could return. The bytes become due for a scrub,
+    /// unless they were read within ``StoredFileShape/scrubAge``. Idempotent.
     ///
     /// - Parameters:
     ///   - stored: The blob of the file; has the session's size.
