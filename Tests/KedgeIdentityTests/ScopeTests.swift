@@ -5,7 +5,7 @@ struct ScopeTests {
     /// The texts are stored and sent, so they never change.
     private static let texts = [
         "uploads:write", "uploads:read", "files:read", "files:list", "files:delete",
-        "links:create", "metrics:read", "act-as", "admin",
+        "metrics:read", "act-as", "admin",
     ]
 
     @Test func `the scopes have stable texts`() {
@@ -21,16 +21,10 @@ struct ScopeTests {
         arguments: [
             ("uploader", [.uploadsWrite, .uploadsRead]),
             ("reader", [.filesRead, .filesList]),
-            (
-                "user",
-                [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete, .linksCreate]
-            ),
+            ("user", [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete]),
             (
                 "backend",
-                [
-                    .uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete,
-                    .linksCreate, .actAs,
-                ]
+                [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete, .actAs]
             ),
             ("admin", Set(Scope.allCases)),
         ] as [(String, Set<Scope>)])
