@@ -79,8 +79,8 @@ struct FolderTests {
         }
         #expect(try await fileCount(server) == 5)
         var expected = Self.contents
-        expected["写真/a.txt"] = "b"
-        try Data("b".utf8).write(to: URL(fileURLWithPath: "\(folder)/a.txt"))
+        expected["写真/a.txt"] = "changed"
+        try Data("changed".utf8).write(to: URL(fileURLWithPath: "\(folder)/a.txt"))
         let changed = try await fixture.run(upload)
         #expect(changed.errors.contains("5 files: 1 done, 4 already there"))
         #expect(try await fileCount(server) == 6)
