@@ -74,7 +74,7 @@ let package = Package(
         .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
         .target(
             name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
-        // Principals, scopes and tokens as values. No I/O, no clock.
+        // Principals, scopes and tokens as values, and the port for stored tokens. No I/O, no clock.
         .target(
             name: "KedgeIdentity", dependencies: ["KedgeHash", "KedgeModel", "KedgeSecrets"]),
         .target(name: "KedgeLocks"),
@@ -108,7 +108,8 @@ let package = Package(
         // The table of metrics, their values and the text for Prometheus.
         .target(name: "KedgeMetrics", dependencies: ["KedgeLocks"]),
         .target(
-            name: "KedgePostgres", dependencies: basics + ["CPostgres", "KedgeEngine"],
+            name: "KedgePostgres",
+            dependencies: basics + ["CPostgres", "KedgeEngine", "KedgeIdentity"],
             plugins: ["EmbedMigrations"]),
         .target(
             name: "KedgeS3",
@@ -126,7 +127,8 @@ let package = Package(
         .target(
             name: "KedgeSQLite",
             dependencies: [
-                "KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeMigrations", "KedgeModel", grdb,
+                "KedgeEngine", "KedgeFiles", "KedgeIdentity", "KedgeLocks", "KedgeMigrations",
+                "KedgeModel", grdb,
             ],
             plugins: ["EmbedMigrations"]),
 
@@ -148,8 +150,9 @@ let package = Package(
             dependencies: [
                 "CICUStubData", "CWidth", "KedgeClient", "KedgeContainers", "KedgeDisk",
                 "KedgeEngine",
-                "KedgeFiles", "KedgeHash", "KedgeLocks", "KedgeMigrations", "KedgeModel",
-                "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer", argumentParser,
+                "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeLocks", "KedgeMigrations",
+                "KedgeModel", "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer",
+                argumentParser,
                 lifecycle, logging, yams,
                 product("UnixSignals", of: "swift-service-lifecycle"),
             ]),
@@ -174,7 +177,8 @@ let package = Package(
             ], path: "Tests/simulator"),
         // Conformance kits of the stores, simulated disk and rows, faults, servers, fixtures.
         .target(
-            name: "KedgeTesting", dependencies: basics + ["KedgeEngine", logging],
+            name: "KedgeTesting",
+            dependencies: basics + ["KedgeEngine", "KedgeIdentity", logging],
             path: "Tests/KedgeTesting"),
 
         // Tests, a target for each of the above.

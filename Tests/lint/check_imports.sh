@@ -60,7 +60,7 @@ check_targets() {
     nothing_but 'KedgeMetrics' 'KedgeLocks' 'KedgeMetrics needs a lock and nothing else' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
-        'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel' \
+        'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeIdentity|KedgeLocks|KedgeModel' \
         'KedgePostgres knows the ports and libpq' <<<"$list"
     nothing_but 'KedgeS3' \
         'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|KedgeSecrets|KedgeTransport|Glibc' \

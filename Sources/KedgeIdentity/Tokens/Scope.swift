@@ -37,6 +37,12 @@ package enum Scope: String, CaseIterable, Sendable {
         scopes.sorted().map(\.rawValue).joined(separator: ",")
     }
 
+    /// Reads the list of a stored token, word for word. A word that only a later version knows gives
+    /// no right.
+    package static func stored(_ text: String) -> Set<Scope> {
+        Set(text.split(separator: ",").compactMap { Scope(rawValue: String($0)) })
+    }
+
     private static func trimmed(_ text: Substring) -> String {
         var word = text.drop { $0 == " " }
         while word.last == " " { word.removeLast() }
