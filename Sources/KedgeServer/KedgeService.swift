@@ -1,6 +1,7 @@
 internal import Hummingbird
 internal import HummingbirdCore
 package import KedgeEngine
+package import KedgeIdentity
 internal import KedgeModel
 package import Logging
 internal import NIOCore
@@ -19,13 +20,17 @@ package struct KedgeService: Service {
     private let drain = DrainState()
     private let acceptance = AcceptState()
     private let metrics: ServiceMetrics
+    /// Nil where every client is anonymous.
+    private let tokens: TokenLookup?
     private let onRunning: @Sendable (Int) async -> Void
 
-    /// - Parameter onRunning: Called with the port once the server accepts connections.
-    /// - Throws: ``ConfigurationError`` when the host is not a loopback address, because clients
-    ///   are not authenticated.
+    /// - Parameters:
+    ///   - tokens: The store of the API tokens; needed with ``IdentityMode/tokens``.
+    ///   - onRunning: Called with the port once the server accepts connections.
+    /// - Throws: The errors of ``check(_:)``.
     package init(
-        engine: TransferEngine, configuration: ServiceConfiguration, logger: Logger,
+        engine: TransferEngine, configuration: ServiceConfiguration,
+        tokens: (any TokenStore)? = nil, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
         try Self.check(configuration)
@@ -33,6 +38,12 @@ package struct KedgeService: Service {
         self.configuration = configuration
         self.logger = logger
         metrics = ServiceMetrics(engine: engine, logger: logger)
+        switch configuration.identityMode {
+        case .anonymous: self.tokens = nil
+        case .tokens:
+            guard let tokens else { preconditionFailure("tokens need their store") }
+            self.tokens = TokenLookup(store: tokens, now: { engine.now }, logger: logger)
+        }
         self.onRunning = onRunning
     }
 
@@ -40,25 +51,48 @@ package struct KedgeService: Service {
     ///
     /// - Throws: ``ConfigurationError``
     package static func check(_ configuration: ServiceConfiguration) throws {
-        guard configuration.isLoopback else {
+        guard !configuration.isLoopback else { return }
+        let host = "host is \(configuration.host), which is not a loopback address"
+        guard configuration.identityMode == .tokens else {
             throw ConfigurationError(
-                "host is \(configuration.host): without authentication the service listens on "
-                    + "loopback only (127.0.0.1, ::1, localhost). Put an authenticating proxy in "
-                    + "front.")
+                "\(host): without authentication the service listens on loopback only "
+                    + "(127.0.0.1, ::1, localhost). Set identity.mode to tokens, or put an "
+                    + "authenticating proxy in front.")
+        }
+        guard configuration.acceptsPlainHTTP else {
+            throw ConfigurationError(
+                "\(host): tokens would cross the network without TLS. Set identity.plainHTTP to "
+                    + "on if a proxy in front ends TLS and nothing else can reach this address.")
+        }
+        guard !configuration.trustedProxies.isEmpty else {
+            throw ConfigurationError(
+                "\(host), and identity.plainHTTP is on: name the proxy that ends TLS in "
+                    + "trustedProxies.")
         }
     }
 
     package func run() async throws {
-        if configuration.cors.isOpen { warnOfOpenPages() }
-        if configuration.allowedHosts.contains("*") { warnOfAnyHost() }
+        if tokens == nil {
+            // With tokens, a page has no right of its own.
+            if configuration.cors.isOpen { warnOfOpenPages() }
+            if configuration.allowedHosts.contains("*") { warnOfAnyHost() }
+        }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
-        try await withGracefulShutdownHandler {
-            try await serve()
-        } onGracefulShutdown: {
-            timer.start()
+        if let tokens { await warn(of: tokens) }
+        do {
+            try await withGracefulShutdownHandler {
+                try await serve()
+            } onGracefulShutdown: {
+                timer.start()
+            }
+        } catch {
+            await tokens?.finish()
+            throw error
         }
         timer.cancel()
+        // The stores may be closed from here on.
+        await tokens?.finish()
     }
 
     private func serve() async throws {
@@ -105,6 +139,22 @@ package struct KedgeService: Service {
             """, metadata: ["allowedHosts": "*"])
     }
 
+    /// Warns if every request will be refused.
+    private func warn(of tokens: TokenLookup) async {
+        do {
+            guard try await !tokens.hasValidToken() else { return }
+            logger.warning(
+                """
+                identity.mode is tokens and there is no valid token: every request will be \
+                refused. Make one with: kedge token create
+                """, metadata: ["identity.mode": "tokens"])
+        } catch {
+            // Requests will show the same failure of the store.
+            logger.warning(
+                "listing tokens failed", metadata: ["error": "\(String(reflecting: error))"])
+        }
+    }
+
     private func application(_ table: ConnectionTable) -> some Service {
         let responder = RouteTable(
             engine: engine,
@@ -117,7 +167,7 @@ package struct KedgeService: Service {
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
                 proxies: configuration.trustedProxies),
-            authenticator: Authenticator())
+            authenticator: Authenticator(tokens: tokens))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,

@@ -43,6 +43,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case interim = "resumableUpload.interim"
     case corsOrigins = "cors.allowedOrigins"
     case metricsListen = "metrics.listen"
+    case identityMode = "identity.mode"
+    case identityPlainHTTP = "identity.plainHTTP"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -85,6 +87,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .interim: "auto"
         case .corsOrigins: ""
         case .metricsListen: ""
+        case .identityMode: "none"
+        case .identityPlainHTTP: "off"
         }
     }
 
@@ -92,7 +96,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     package var summary: String {
         switch self {
         case .host:
-            "Address to listen on; must be a loopback address, because clients are anonymous."
+            "Address to listen on; others than loopback need identity.mode and "
+                + "identity.plainHTTP."
         case .port: "Port to listen on; 0 picks a free one."
         case .allowedHosts:
             "Host names to serve besides loopback, comma-separated; * for all, with allowAnyHost."
@@ -151,6 +156,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .metricsListen:
             "Loopback address and port for GET /metrics without credentials, such as "
                 + "127.0.0.1:9464; empty for none."
+        case .identityMode:
+            "none: every client is the same anonymous owner, on loopback only; or tokens: each "
+                + "request needs an API token."
+        case .identityPlainHTTP:
+            "on permits to listen beyond loopback with identity.mode tokens, for a proxy in "
+                + "trustedProxies that ends TLS."
         }
     }
 
@@ -164,14 +175,17 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
 
     private var words: [String] {
         var words: [String] = [""]
+        var isAfterUppercase = false
         for character in rawValue {
             if character == "." {
                 words.append("")
-            } else if character.isUppercase {
+            } else if character.isUppercase, !isAfterUppercase {
                 words.append(character.lowercased())
             } else {
-                words[words.count - 1].append(character)
+                // Further letters of an abbreviation, as in `plainHTTP`, belong to its word.
+                words[words.count - 1].append(character.lowercased())
             }
+            isAfterUppercase = character.isUppercase
         }
         return words
     }

@@ -182,14 +182,16 @@ package struct ConfigurationLoader {
             tusEndpoint: tusEndpoint, uploadTargets: try uploadTargets(besides: tusEndpoint),
             interim: try choice(.interim, InterimPolicy.init(rawValue:)),
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)),
-            metricsAddress: try metricsAddress())
+            metricsAddress: try metricsAddress(),
+            identityMode: try choice(.identityMode, IdentityMode.init(rawValue:)),
+            acceptsPlainHTTP: try isOn(.identityPlainHTTP))
     }
 
     /// Refuses `*` unless ``ConfigurationKey/allowAnyHost`` is on. With `*`, a page can let its own
     /// name resolve to loopback (DNS rebinding), and its requests then look like those of a local
     /// program.
     private func safeHosts(_ hosts: [String]) throws -> Set<String> {
-        let allowsAny = try choice(.allowAnyHost) { ["on": true, "off": false][$0] }
+        let allowsAny = try isOn(.allowAnyHost)
         guard allowsAny || !hosts.contains("*") else {
             throw ConfigurationError(
                 "allowedHosts is *: any page opened in a browser on this machine could list, "
@@ -197,6 +199,10 @@ package struct ConfigurationLoader {
                     + "allowAnyHost to on where no browser runs.")
         }
         return Set(hosts)
+    }
+
+    private func isOn(_ key: ConfigurationKey) throws -> Bool {
+        try choice(key) { ["on": true, "off": false][$0] }
     }
 
     /// - Returns: Nil for `auto`.

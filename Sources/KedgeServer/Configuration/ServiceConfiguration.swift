@@ -54,12 +54,23 @@ package struct ServiceConfiguration: Sendable {
     package var cors: CORSPolicy
     /// Address of the listener for metrics; nil for none.
     package var metricsAddress: ListenAddress?
+    package var identityMode: IdentityMode
+    /// Whether tokens may arrive without TLS from other machines, because a proxy there ends it.
+    package var acceptsPlainHTTP: Bool
 
     /// Whether rows or bytes are in the data directory.
     package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }
 
     /// Whether only this machine can reach the server.
     package var isLoopback: Bool { Loopback.contains(host) }
+}
+
+/// How requests get their principal.
+package enum IdentityMode: String, Sendable {
+    /// Every request has the anonymous principal; for loopback only.
+    case anonymous = "none"
+    /// Every request needs an API token, except on public routes.
+    case tokens
 }
 
 /// Format of the log lines on standard error.

@@ -87,6 +87,7 @@ package struct CORSPolicy: Hashable, Sendable {
     private static let answerFields = [
         "Location", "Content-Location", "ETag", "Accept-Ranges", "Accept-Patch", "Allow",
         "Content-Range", "Content-Disposition", "Repr-Digest", "Retry-After", "X-Request-Id",
+        "WWW-Authenticate",
         "Tus-Resumable", "Tus-Version", "Tus-Extension",
         "Tus-Max-Size", "Tus-Checksum-Algorithm", "Upload-Length", "Upload-Defer-Length",
         "Upload-Offset", "Upload-Metadata", "Upload-Expires", "Upload-Concat", "Upload-Complete",

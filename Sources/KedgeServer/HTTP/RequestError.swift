@@ -25,6 +25,19 @@ extension RequestError {
         // States that the coding is the reason, not the media type (RFC 9110 section 15.5.16).
         fields: [.acceptEncoding: "identity"])
 
+    /// The request has no credential.
+    static let noCredential = RequestError(
+        EngineError(.unauthenticated), fields: [.wwwAuthenticate: challenge])
+
+    /// The request has a credential that is not valid (RFC 6750 section 3.1).
+    static func badCredential(_ sentence: String) -> RequestError {
+        RequestError(
+            EngineError(.unauthenticated, sentence),
+            fields: [.wwwAuthenticate: "\(challenge), error=\"invalid_token\""])
+    }
+
+    private static let challenge = "Bearer realm=\"kedge\""
+
     /// A JSON body exceeds the size limit.
     static let tooLargeBody = RequestError(EngineError(.requestTooLarge))
 

@@ -39,6 +39,9 @@ package struct TrustedProxies: Sendable {
 
     private let networks: [Network]
 
+    /// Whether no proxy is trusted.
+    package var isEmpty: Bool { networks.isEmpty }
+
     /// Trusts no proxy.
     package static let none = TrustedProxies(networks: [])
 

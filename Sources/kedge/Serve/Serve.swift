@@ -87,6 +87,9 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.interim)) var resumableUploadInterim: String?
     @Option(help: help(.corsOrigins)) var corsAllowedOrigins: String?
     @Option(help: help(.metricsListen)) var metricsListen: String?
+    @Option(help: help(.identityMode)) var identityMode: String?
+    @Option(name: .customLong("identity-plain-http"), help: help(.identityPlainHTTP))
+    var identityPlainHTTP: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -112,6 +115,7 @@ struct ServerSettings: ParsableArguments {
             .tusPath: tusPath, .uploadTargets: uploadsTargets,
             .interim: resumableUploadInterim, .corsOrigins: corsAllowedOrigins,
             .metricsListen: metricsListen,
+            .identityMode: identityMode, .identityPlainHTTP: identityPlainHTTP,
         ]
     }
 

@@ -50,8 +50,10 @@ struct ServerProcess {
         let engine = try stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
         let http = try await checked {
-            try KedgeService(engine: engine, configuration: configuration, logger: logger) {
-                [configuration] port in
+            try KedgeService(
+                engine: engine, configuration: configuration, tokens: stores.metadata,
+                logger: logger
+            ) { [configuration] port in
                 // For the user, and for a parent process that chose port 0.
                 Announcement.write(
                     "serving on http://\(configuration.host):\(port), "

@@ -116,7 +116,7 @@ struct StoreOpening {
         }
     }
 
-    private func openMetadata() async throws -> any MetadataStore {
+    private func openMetadata() async throws -> Stores.Rows {
         switch configuration.metadata {
         case .sqlite:
             return try await naming("the data directory \(directory)") {

@@ -2,6 +2,7 @@ internal import Foundation
 internal import KedgeDisk
 internal import KedgeEngine
 internal import KedgeFiles
+internal import KedgeIdentity
 internal import KedgeMigrations
 internal import KedgeModel
 internal import KedgePostgres
@@ -12,7 +13,10 @@ internal import Logging
 
 /// The open stores of a configuration.
 struct Stores {
-    let metadata: any MetadataStore
+    /// A store of all rows, including those of API tokens.
+    typealias Rows = any MetadataStore & TokenStore
+
+    let metadata: Rows
     let bytes: any ByteStore
     let pool: BlockingPool
     /// Held if the data directory has rows but no bytes; the disk store holds its own lock.
@@ -28,7 +32,7 @@ struct Stores {
     }
 
     init(
-        metadata: any MetadataStore, bytes: any ByteStore, pool: BlockingPool,
+        metadata: Rows, bytes: any ByteStore, pool: BlockingPool,
         lock: DirectoryLock?, limits: EngineLimits
     ) {
         self.metadata = metadata
