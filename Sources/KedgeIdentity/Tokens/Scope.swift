@@ -37,8 +37,8 @@ package enum Scope: String, CaseIterable, Sendable {
         scopes.sorted().map(\.rawValue).joined(separator: ",")
     }
 
-    /// Reads the list of a stored token, word for word. A word that only a later version knows gives
-    /// no right.
+    /// Reads the list of a stored token, word for word. A word that only a later version knows
+    /// gives no right.
     package static func stored(_ text: String) -> Set<Scope> {
         Set(text.split(separator: ",").compactMap { Scope(rawValue: String($0)) })
     }

@@ -6,9 +6,9 @@ internal import KedgeModel
 /// Refuses unsafe requests, before any route and any credential.
 ///
 /// Without identities, every client that reaches the loopback address is the same anonymous owner.
-/// A web browser on this machine reaches it too, on behalf of any page that it shows. The gate therefore refuses
-/// pages of other origins. It also refuses host names that are not this machine's, because a page
-/// can let its own name resolve to this machine (DNS rebinding).
+/// A web browser on this machine reaches it too, on behalf of any page that it shows. The gate
+/// therefore refuses pages of other origins. It also refuses host names that are not this
+/// machine's, because a page can let its own name resolve to this machine (DNS rebinding).
 package struct RequestGate: Sendable {
     /// Host names that are accepted in `Host` besides loopback ones; `*` accepts all.
     let allowedHosts: Set<String>

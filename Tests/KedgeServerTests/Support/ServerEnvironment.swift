@@ -1,6 +1,7 @@
 import KedgeDisk
 import KedgeEngine
 import KedgeFiles
+import KedgeIdentity
 import KedgeModel
 import KedgeSQLite
 import KedgeServer
@@ -49,7 +50,7 @@ final class ServerEnvironment: Sendable {
         try await engine.recover()
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let service = try KedgeService(
-            engine: engine, configuration: configuration, logger: logger
+            engine: engine, configuration: configuration, tokens: metadata, logger: logger
         ) { port.yield($0) }
         var settings = ServiceGroupConfiguration(
             services: [
@@ -66,7 +67,8 @@ final class ServerEnvironment: Sendable {
             try await run.value
             throw ClientConnection.Failure.refused
         }
-        return RunningServer(port: number, engine: engine, fixture: self, group: group, task: run)
+        return RunningServer(
+            port: number, engine: engine, tokens: metadata, fixture: self, group: group, task: run)
     }
 
     /// Lends a running server and stops it afterwards.
@@ -91,6 +93,7 @@ final class ServerEnvironment: Sendable {
 struct RunningServer: Sendable {
     let port: Int
     let engine: TransferEngine
+    let tokens: any TokenStore
     let fixture: ServerEnvironment
     fileprivate let group: ServiceGroup
     fileprivate let task: Task<Void, any Error>
