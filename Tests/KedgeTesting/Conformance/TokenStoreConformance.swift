@@ -1,6 +1,6 @@
 package import KedgeEngine
 package import KedgeIdentity
-internal import KedgeModel
+package import KedgeModel
 internal import Testing
 
 extension ConformanceCase where Store == any MetadataStore & TokenStore {
