@@ -170,7 +170,7 @@ def kinds(command):
     found = set()
     for argument in shown(command):
         found |= {"client"} if {"--server", "--ca-file"} & set(names(argument)) else set()
-        found |= {"service"} if "--bytes" in names(argument) else set()
+        found |= {"service"} if {"--bytes", "--data"} & set(names(argument)) else set()
     return found.union(*(kinds(child) for child in children(command)))
 
 

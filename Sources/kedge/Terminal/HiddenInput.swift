@@ -34,11 +34,30 @@ final class HiddenInput: Sendable {
         for number in [SIGTSTP, SIGQUIT] { signal(number, SIG_IGN) }
         if isShown { HiddenInput.show(false) }
         StandardError.write(question)
-        let line = Swift.readLine()
+        let line = Self.line()
         if isShown { HiddenInput.show(true) }
         for number in [SIGTSTP, SIGQUIT] { signal(number, SIG_DFL) }
         StandardError.write("\n")
         return line
+    }
+
+    /// Reads a line from the terminal; nil at the end of the input.
+    ///
+    /// Not by `readLine()`: it holds the lock of the standard stream, for which the end of the
+    /// process by a signal would wait.
+    private static func line() -> String? {
+        var bytes: [UInt8] = []
+        var byte: UInt8 = 0
+        while true {
+            let count = withUnsafeMutableBytes(of: &byte) {
+                unsafe Foundation.read(STDIN_FILENO, $0.baseAddress, 1)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count == 1 else { break }
+            if byte == UInt8(ascii: "\n") { return String(decoding: bytes, as: UTF8.self) }
+            bytes.append(byte)
+        }
+        return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
     }
 
     /// Makes the terminal show what is typed, or not. Input that no call has read is discarded.
