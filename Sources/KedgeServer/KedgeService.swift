@@ -99,21 +99,30 @@ package struct KedgeService: Service {
         let table = ConnectionTable(
             maxConnectionCount: maxConnectionCount,
             minBytesPerSecond: configuration.minAnswerBytesPerSecond, logger: logger)
-        try await withThrowingTaskGroup { group in
+        // A task's result is true when the service is over.
+        try await withThrowingTaskGroup(of: Bool.self) { group in
             group.addTask { [engine] in
                 await table.patrol { await engine.releaseMemory() }
+                return false
             }
             metrics.observe(table)
             if let address = configuration.metricsAddress {
                 let listener = MetricsListener(
                     address: address, metrics: metrics.metrics, logger: logger)
-                group.addTask { try await listener.run() }
+                group.addTask {
+                    try await listener.run()
+                    return false
+                }
             }
-            do {
-                try await application(table).run()
-            } catch let error as IOError where error.errnoCode == EADDRINUSE {
-                throw AddressInUse(host: configuration.host, port: configuration.port)
+            group.addTask { [self] in
+                do {
+                    try await application(table).run()
+                } catch let error as IOError where error.errnoCode == EADDRINUSE {
+                    throw AddressInUse(host: configuration.host, port: configuration.port)
+                }
+                return true
             }
+            while try await group.next() == false {}
             group.cancelAll()
         }
     }

@@ -102,7 +102,8 @@ import Testing
 
     @Test(
         arguments: [
-            (0o666, 1, 1, 0o666), (0o666, 2, 1, nil), (0o600, 2, 1, nil), (0o604, 1, 2, 0o604),
+            (0o666, 1, 1, 0o666), (0o666, 2, 1, nil), (0o600, 2, 1, 0o600), (0o400, 2, 2, 0o600),
+            (0o604, 1, 2, 0o604),
             (0o606, 1, 2, 0o606),
         ] as [(UInt16, UInt32, UInt32, UInt16?)])
     func `only permissions of a file of the same user and group are kept`(

@@ -192,6 +192,40 @@ struct ServerTests {
         #expect(finished.errors != "")
     }
 
+    @Test func `an address for metrics that is taken is refused`() async throws {
+        let first = try await fixture.serve()
+        let finished = try await fixture.run(
+            [
+                "serve", "--port", "0", "--data", fixture.path("other"), "--metrics-listen",
+                "127.0.0.1:\(first.port)",
+            ], within: .seconds(20))
+        #expect(finished.termination == .exited(ExitStatus.failure))
+        #expect(finished.errors.contains("metrics.listen"))
+    }
+
+    @Test func `metrics have an address of their own without credentials`() async throws {
+        // A free port: the server of before has ended, and no other process asks for this one.
+        let first = try await fixture.serve(data: "first")
+        let free = first.port
+        first.process.signal(SIGTERM)
+        _ = try await first.process.wait()
+        let server = try await fixture.serve(
+            ["--identity-mode", "tokens", "--metrics-listen", "127.0.0.1:\(free)"])
+        for (port, host, status) in [
+            (free, "127.0.0.1", "200"), (free, "evil.example", "400"),
+            (server.port, "127.0.0.1", "401"),
+        ] {
+            let answer = try await fixture.finish(
+                try fixture.start(
+                    program: "/usr/bin/curl",
+                    [
+                        "--silent", "--output", "/dev/null", "--write-out", "%{http_code}",
+                        "--header", "Host: \(host)", "http://127.0.0.1:\(port)/metrics",
+                    ]))
+            #expect(answer.output == status)
+        }
+    }
+
     @Test func `the migrate command creates the database and ends`() async throws {
         let finished = try await fixture.run(["migrate", "--data", fixture.path("data")])
         #expect(finished.termination == .exited(0))

@@ -37,7 +37,7 @@ struct ErrorCodeTests {
         .unsupportedTransferCoding: 501, .expectationFailed: 417, .requestTooLarge: 413,
         .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
-        .unauthenticated: 401, .forbidden: 403, .notFound: 404,
+        .unauthenticated: 401, .forbidden: 403,
     ]
 
     @Test(arguments: designed)
@@ -82,7 +82,7 @@ struct ErrorCodeTests {
             (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
             (.fileDamaged, ExitStatus.integrity), (.fileTooLarge, ExitStatus.tooLarge),
             (.busy, ExitStatus.busy), (.unauthenticated, ExitStatus.denied),
-            (.forbidden, ExitStatus.denied), (.notFound, ExitStatus.notFound),
+            (.forbidden, ExitStatus.denied),
             (.usage, ExitStatus.usage),
         ] as [(ErrorCode, Int32)])
     func `causes that call for different actions have different exit statuses`(
@@ -97,7 +97,7 @@ struct ErrorCodeTests {
         #expect(code == .storageFull || code.facts.sentence != ErrorCode.storageFull.facts.sentence)
         #expect(
             code == .internalError || code.facts.sentence != ErrorCode.internalError.facts.sentence)
-        #expect(code == .notFound || code.facts.sentence != ErrorCode.notFound.facts.sentence)
+        #expect(code == .forbidden || code.facts.sentence != ErrorCode.forbidden.facts.sentence)
         #expect(code.facts.sentence != ErrorCode.usage.facts.sentence)
     }
 }

@@ -87,8 +87,8 @@ package struct TempFile: Sendable {
     /// Returns the permissions of a finished file: those of the file that it replaces, or else of a
     /// new file.
     ///
-    /// Another user's file says nothing about who may read or write this user's. Its group's rights
-    /// are kept only if this file has the same group. The bits that give a program the rights of
+    /// Another user's file only takes rights away from a new one. Its group's rights are kept only
+    /// if this file has the same group. The bits that give a program the rights of
     /// its owner or group are not kept: it has other bytes now.
     ///
     /// - Parameters:
@@ -98,9 +98,11 @@ package struct TempFile: Sendable {
         of file: FileStatus, replacing replaced: FileStatus?
     ) -> UInt16 {
         let new = FileCreationMask.newFilePermissions
-        guard let replaced, replaced.isRegularFile, replaced.ownerID == file.ownerID,
-            let permissions = replaced.permissions
-        else { return new }
+        guard let replaced, replaced.isRegularFile, let permissions = replaced.permissions else {
+            return new
+        }
+        // Never wider than before, but its owner, who is another one now, can use it.
+        guard replaced.ownerID == file.ownerID else { return new & (permissions | 0o600) }
         let group = replaced.groupID == file.groupID ? 0o070 : new & 0o070
         return permissions & (0o707 | group)
     }

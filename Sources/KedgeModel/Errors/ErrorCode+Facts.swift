@@ -15,7 +15,7 @@ extension ErrorCode {
             .unsupportedTransferCoding, .expectationFailed, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
-        case .unauthenticated, .forbidden, .notFound:
+        case .unauthenticated, .forbidden:
             identityFacts
         case .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
             .destinationExists, .remoteChanged, .offline, .nameNotFound, .tlsRefused,
@@ -143,8 +143,7 @@ extension ErrorCode {
         switch self {
         case .unauthenticated:
             Self.row(401, ExitStatus.denied, "The request needs a valid token.")
-        case .forbidden: Self.row(403, ExitStatus.denied, "The token does not permit this.")
-        default: Self.row(404, ExitStatus.notFound, "There is no such token.")
+        default: Self.row(403, ExitStatus.denied, "The token does not permit this.")
         }
     }
 

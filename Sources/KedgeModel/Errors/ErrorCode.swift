@@ -48,7 +48,6 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     // Identity.
     case unauthenticated = "UNAUTHENTICATED"
     case forbidden = "FORBIDDEN"
-    case notFound = "NOT_FOUND"
     // The client.
     case fileMissing = "FILE_MISSING"
     case fileChanged = "FILE_CHANGED"

@@ -123,16 +123,16 @@ struct SessionRoutes: Sendable {
     /// The offer that a request asks for by `storedFiles=true`; nil for none.
     private static func offer(of request: Request) throws -> StoredFileOffer? {
         let query = request.uri.queryParameters
-        switch Set(query[values: "storedFiles"]) {
-        case [], ["false"]: return nil
-        case ["true"]: break
-        default: throw EngineError(.badRequest, "storedFiles must be true or false.")
-        }
-        guard let text = query.get("firstChunkSha256") else { return StoredFileOffer() }
-        guard let digest = SHA256Digest(hex: text) else {
+        let text = query.get("firstChunkSha256")
+        let digest = text.flatMap { SHA256Digest(hex: $0) }
+        guard (text == nil) == (digest == nil) else {
             throw EngineError(.badRequest, "firstChunkSha256 must be a SHA-256 in hexadecimal.")
         }
-        return StoredFileOffer(firstChunk: digest)
+        switch Set(query[values: "storedFiles"]) {
+        case [], ["false"]: return nil
+        case ["true"]: return StoredFileOffer(firstChunk: digest)
+        default: throw EngineError(.badRequest, "storedFiles must be true or false.")
+        }
     }
 
     /// A client's question for files that an empty session may be.

@@ -209,12 +209,13 @@ struct TokenOptions: ParsableArguments {
                 flags: flags.compactMapValues { $0 }, environment: environment, file: file
             ).configuration()
         }
+        // A relative one in a file depends on the directory in which the service starts.
         let isNamed =
-            data != nil || file != nil
-            || environment[ConfigurationKey.data.environmentName] != nil
+            data != nil || environment[ConfigurationKey.data.environmentName] != nil
+            || configuration.dataDirectory.hasPrefix("/")
         guard isNamed || configuration.metadata != .sqlite else {
             throw CommandFailure(
-                "kedge: no data directory; set --data or --config",
+                "kedge: no data directory; set --data to that of the service",
                 exitStatus: ExitStatus.usage)
         }
         return TokenStoreOpening(configuration, mayCreate: mayCreate)

@@ -60,14 +60,27 @@ struct TokenStoreOpening {
         }
     }
 
-    /// Refuses a directory without a database, which is probably a mistyped one.
+    /// Refuses a directory without a database, which is probably a mistyped one, unless one may be
+    /// made. Refuses a directory of another user: the service could not use what this one makes.
     private func requireDatabase() async throws {
-        guard !mayCreate else { return }
-        let path = directory + "/kedge.sqlite"
-        let exists = try await naming(directory) {
-            try await pool.run { try POSIXFileSystem().status(of: path) != nil }
+        let (exists, ownerID) = try await naming(directory) {
+            try await pool.run { [directory] in
+                let files = POSIXFileSystem()
+                return (
+                    try files.status(of: directory + "/kedge.sqlite") != nil,
+                    try files.status(of: directory)?.ownerID
+                )
+            }
         }
-        guard exists else {
+        if let ownerID, ownerID != geteuid() {
+            throw CommandFailure(
+                "kedge: \(directory) belongs to another user (id \(ownerID)); run the command as"
+                    + " that user, for example with runuser or setpriv")
+        }
+        if mayCreate, !exists {
+            StandardError.write("kedge: a new database is made in \(printable(directory))\n")
+        }
+        guard exists || mayCreate else {
             throw CommandFailure(
                 "kedge: \(directory) is not a data directory: it has no kedge.sqlite")
         }
