@@ -47,7 +47,10 @@ import Testing
     func `chunks that arrive in order are hashed once, however slow the hash is`(
         connectionCount: Int
     ) async throws {
-        let node = try await fixture.start(timer: ContinuousClock())
+        let node = try await fixture.start(timer: ContinuousClock()) {
+            // Beside other tests, the hash may be slower than the rate at which a wait ends.
+            $0.hashStepLimits = FileHashStep.Limits(timeout: .seconds(50), minBytesPerSecond: 1)
+        }
         let upload = try await node.begin(sampleBytes(16 << 20), chunkSize: 1 << 20)
         try await send(Array(0..<16), of: upload, over: connectionCount, to: node)
         let file = try await node.finish(upload)
