@@ -22,7 +22,8 @@ struct ErrorCodeTests {
     private static let retryable: Set<ErrorCode> = [
         .lengthMismatch, .chunkHashMismatch, .offsetMismatch, .writerReplaced, .missingChunks,
         .storageFull, .tooManySessions, .uploadChecksumMismatch, .requestTimeout, .busy,
-        .unavailable, .internalError, .offline, .redirected, .protocolViolation,
+        .unavailable, .internalError, .rateLimited,
+        .offline, .redirected, .protocolViolation,
     ]
 
     private static let statuses: [ErrorCode: Int] = [
@@ -37,7 +38,8 @@ struct ErrorCodeTests {
         .unsupportedTransferCoding: 501, .expectationFailed: 417, .requestTooLarge: 413,
         .requestTimeout: 408, .busy: 429,
         .unavailable: 503, .internalError: 500,
-        .unauthenticated: 401, .forbidden: 403,
+        .unauthenticated: 401, .forbidden: 403, .linkInvalid: 403, .linkExpired: 403,
+        .quotaExceeded: 413, .rateLimited: 429, .notFound: 404,
     ]
 
     @Test(arguments: designed)
@@ -82,7 +84,9 @@ struct ErrorCodeTests {
             (.sessionNotFound, ExitStatus.notFound), (.fileGone, ExitStatus.notFound),
             (.fileDamaged, ExitStatus.integrity), (.fileTooLarge, ExitStatus.tooLarge),
             (.busy, ExitStatus.busy), (.unauthenticated, ExitStatus.denied),
-            (.forbidden, ExitStatus.denied),
+            (.forbidden, ExitStatus.denied), (.linkInvalid, ExitStatus.denied),
+            (.linkExpired, ExitStatus.denied), (.quotaExceeded, ExitStatus.tooLarge),
+            (.rateLimited, ExitStatus.busy), (.notFound, ExitStatus.notFound),
             (.usage, ExitStatus.usage),
         ] as [(ErrorCode, Int32)])
     func `causes that call for different actions have different exit statuses`(

@@ -15,7 +15,8 @@ extension ErrorCode {
             .unsupportedTransferCoding, .expectationFailed, .requestTooLarge,
             .requestTimeout, .busy, .unavailable, .internalError:
             requestFacts
-        case .unauthenticated, .forbidden:
+        case .unauthenticated, .forbidden, .linkInvalid, .linkExpired, .quotaExceeded,
+            .rateLimited, .notFound:
             identityFacts
         case .fileMissing, .fileChanged, .fileTruncated, .sessionFileMismatch, .diskFull,
             .destinationExists, .remoteChanged, .offline, .nameNotFound, .tlsRefused,
@@ -142,8 +143,17 @@ extension ErrorCode {
     private var identityFacts: ErrorFacts {
         switch self {
         case .unauthenticated:
-            Self.row(401, ExitStatus.denied, "The request needs a valid token.")
-        default: Self.row(403, ExitStatus.denied, "The token does not permit this.")
+            Self.row(401, ExitStatus.denied, "The request needs a valid token or link.")
+        case .forbidden:
+            Self.row(403, ExitStatus.denied, "The token or link does not permit this.")
+        case .linkInvalid: Self.row(403, ExitStatus.denied, "The link is not valid.")
+        case .linkExpired: Self.row(403, ExitStatus.denied, "The link has expired or was used up.")
+        case .quotaExceeded:
+            Self.row(413, ExitStatus.tooLarge, "The upload would exceed the owner's quota.")
+        case .rateLimited:
+            Self.row(429, ExitStatus.busy, retry: true, "Too many requests; try again later.")
+        default:
+            Self.row(404, ExitStatus.notFound, "There is no such token, key, link or owner.")
         }
     }
 

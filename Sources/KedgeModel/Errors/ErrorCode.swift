@@ -45,9 +45,14 @@ public enum ErrorCode: String, CaseIterable, Sendable, Codable {
     case busy = "BUSY"
     case unavailable = "UNAVAILABLE"
     case internalError = "INTERNAL_ERROR"
-    // Identity.
+    // Identity, links and quotas.
     case unauthenticated = "UNAUTHENTICATED"
     case forbidden = "FORBIDDEN"
+    case linkInvalid = "LINK_INVALID"
+    case linkExpired = "LINK_EXPIRED"
+    case quotaExceeded = "QUOTA_EXCEEDED"
+    case rateLimited = "RATE_LIMITED"
+    case notFound = "NOT_FOUND"
     // The client.
     case fileMissing = "FILE_MISSING"
     case fileChanged = "FILE_CHANGED"
@@ -97,7 +102,7 @@ public enum ExitStatus {
     public static let configuration = usage
     /// Some of several files were transferred, and some were not.
     public static let someFailed: Int32 = 3
-    /// The token is missing, invalid or expired, or does not permit this.
+    /// The token or link is missing, invalid or expired, or does not permit this.
     public static let denied: Int32 = 4
     /// The server was unreachable or unavailable, or the connection broke.
     public static let network: Int32 = 5
@@ -113,7 +118,7 @@ public enum ExitStatus {
     public static let busy: Int32 = 10
     /// The file on the server is no longer the version that the download started with.
     public static let remoteChanged: Int32 = 11
-    /// The server does not accept a file or body of this size.
+    /// The server does not accept a file or body of this size, or the owner's quota is exhausted.
     public static let tooLarge: Int32 = 12
     /// Stopped by SIGINT: 128 plus the signal number, as in shells.
     public static let interrupted: Int32 = 130

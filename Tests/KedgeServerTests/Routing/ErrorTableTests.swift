@@ -5,8 +5,11 @@ import Testing
 
 /// Every row of the error table that has a status, over real HTTP.
 @Suite(.timeLimit(.minutes(2))) struct ErrorTableTests {
-    /// Codes that need tokens. The server of these tests has one anonymous owner.
-    private static let identityCodes: Set<ErrorCode> = [.unauthenticated, .forbidden]
+    /// Codes that need tokens, links or quotas. The server of these tests has one anonymous owner.
+    private static let identityCodes: Set<ErrorCode> = [
+        .unauthenticated, .forbidden, .linkInvalid, .linkExpired, .quotaExceeded, .rateLimited,
+        .notFound,
+    ]
 
     static let wireCodes = ErrorCode.allCases.filter {
         $0.facts.httpStatus != nil && !identityCodes.contains($0)
