@@ -74,7 +74,7 @@ let package = Package(
         .target(name: "KedgeFiles", dependencies: ["CMalloc", "KedgeLocks", "KedgeModel"]),
         .target(
             name: "KedgeHash", dependencies: ["CCrypto", "CSHA256", "KedgeLocks", "KedgeModel"]),
-        // Principals, scopes and tokens as values, and the port for stored tokens. No I/O, no clock.
+        // Principals, scopes, tokens and links as values, and the ports that store them. No I/O.
         .target(
             name: "KedgeIdentity", dependencies: ["KedgeHash", "KedgeModel", "KedgeSecrets"]),
         .target(name: "KedgeLocks"),
@@ -83,7 +83,7 @@ let package = Package(
             dependencies: ["KedgeFiles", "KedgeHash", "KedgeModel", grdb]),
         // Values that both ends share. No I/O, no NIO, no C, no Foundation.
         .target(name: "KedgeModel"),
-        // Codes that authenticate, random bytes, and the texts that carry them. No I/O.
+        // Keys, codes that authenticate, random bytes, and the texts that carry them. No I/O.
         .target(name: "KedgeSecrets", dependencies: ["CCrypto", "KedgeHash", "KedgeModel"]),
         .plugin(
             name: "EmbedMigrations", capability: .buildTool(),

@@ -6,11 +6,13 @@ package enum AccessRefusal: Error, Hashable, Sendable {
     case unauthenticated
     /// The principal has none of these scopes.
     case lacksScope(anyOf: [Scope])
+    /// The route does not accept links of this kind.
+    case linkNotAccepted(LinkKind)
 
     package var code: ErrorCode {
         switch self {
         case .unauthenticated: .unauthenticated
-        case .lacksScope: .forbidden
+        case .lacksScope, .linkNotAccepted: .forbidden
         }
     }
 
@@ -21,6 +23,7 @@ package enum AccessRefusal: Error, Hashable, Sendable {
         case .lacksScope(let scopes) where scopes.count == 1:
             "This needs the scope \(Scope.text(of: scopes))."
         case .lacksScope(let scopes): "This needs one of the scopes \(Scope.text(of: scopes))."
+        case .linkNotAccepted(let kind): "A link of the kind \(kind.rawValue) does not permit this."
         }
     }
 }

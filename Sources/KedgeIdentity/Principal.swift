@@ -12,6 +12,8 @@ package struct Principal: Hashable, Sendable {
         case oidc
         /// By a trusted proxy.
         case proxy
+        /// By a link.
+        case link
         /// By the user account on the machine of the service.
         case local
     }
@@ -21,18 +23,23 @@ package struct Principal: Hashable, Sendable {
     package let kind: Kind
     /// A name for logs. It is no secret.
     package let name: String
+    /// Empty for a link, which has a permission of its own.
     package let scopes: Set<Scope>
+    package let link: Link?
     package let tokenID: TokenID?
     /// The principal's own owner while it acts for another one; nil otherwise.
     package private(set) var actingOwner: OwnerID?
 
+    /// A principal other than a link.
     package init(
         owner: OwnerID, kind: Kind, name: String, scopes: Set<Scope>, tokenID: TokenID? = nil
     ) {
+        precondition(kind != .link, "the principal of a link is made from the link")
         self.owner = owner
         self.kind = kind
         self.name = name
         self.scopes = scopes
+        self.link = nil
         self.tokenID = tokenID
     }
 
@@ -41,6 +48,16 @@ package struct Principal: Hashable, Sendable {
         self.init(
             owner: token.owner, kind: .token, name: token.name, scopes: token.scopes,
             tokenID: token.id)
+    }
+
+    /// The principal of a verified link.
+    package init(_ link: Link) {
+        owner = link.owner
+        kind = .link
+        name = link.id.text
+        scopes = []
+        self.link = link
+        tokenID = nil
     }
 
     /// The principal of each request where the service needs no credentials: all but `admin`.
@@ -52,6 +69,13 @@ package struct Principal: Hashable, Sendable {
 extension Principal {
     /// Refuses a principal that may not use a route.
     package func require(_ access: Access) throws(AccessRefusal) {
+        if access.rule == .open { return }
+        if let link {
+            guard access.links.contains(link.kind) else {
+                throw AccessRefusal.linkNotAccepted(link.kind)
+            }
+            return
+        }
         guard case .anyOf(let accepted) = access.rule else { return }
         guard accepted.contains(where: { scopes.contains($0) }) else {
             throw AccessRefusal.lacksScope(anyOf: accepted)

@@ -5,6 +5,9 @@ internal import KedgeModel
 ///
 /// A value that has hashed its key already, so a code of a short message costs two blocks.
 package struct HMACSHA256: Sendable {
+    /// Number of bytes in a code.
+    package static let byteCount = 32
+
     /// Number of bytes in a block of SHA-256.
     private static let blockByteCount = 64
 

@@ -9,6 +9,16 @@ struct PrincipalTests {
         Principal(owner: alice, kind: .token, name: "backup", scopes: scopes)
     }
 
+    private static func link(_ kind: LinkKind) throws -> Principal {
+        switch kind {
+        case .put: return Principal(LinkFixture.link(.put(LinkConstraints())))
+        case .session: return Principal(try LinkFixture.sessionLink())
+        case .get:
+            let file = try #require(FileID(LinkFixture.sessionText))
+            return Principal(LinkFixture.link(.get(LinkedFile(file: file))))
+        }
+    }
+
     private static func refusal(of principal: Principal, by access: Access) -> AccessRefusal? {
         do throws(AccessRefusal) {
             try principal.require(access)
@@ -35,6 +45,29 @@ struct PrincipalTests {
             #expect(
                 Self.refusal(of: principal, by: access)
                     == .lacksScope(anyOf: [.uploadsRead, .uploadsWrite]))
+        }
+    }
+
+    @Test(arguments: LinkKind.allCases, LinkKind.allCases)
+    func `a link passes only where its kind is accepted`(kind: LinkKind, accepted: LinkKind) throws
+    {
+        let link = try Self.link(kind)
+        let access = Access.anyOf(.admin, links: [accepted])
+        let expected = kind == accepted ? nil : AccessRefusal.linkNotAccepted(kind)
+        #expect(Self.refusal(of: link, by: access) == expected)
+        #expect(Self.refusal(of: Self.principal([]), by: access) != nil)
+    }
+
+    @Test(arguments: LinkKind.allCases)
+    func `a link passes no route that does not name its kind`(kind: LinkKind) throws {
+        let link = try Self.link(kind)
+        #expect(Self.refusal(of: link, by: .public) == nil)
+        #expect(Self.refusal(of: link, by: .any) == .linkNotAccepted(kind))
+        for scope in Scope.allCases {
+            #expect(Self.refusal(of: link, by: .anyOf(scope)) == .linkNotAccepted(kind))
+        }
+        #expect(throws: AccessRefusal.linkNotAccepted(kind)) {
+            try link.acting(for: OwnerID("bob"))
         }
     }
 
@@ -75,21 +108,27 @@ struct PrincipalTests {
         }
     }
 
-    @Test func `the principal of a token has its owner`() {
+    @Test func `the principal of a token or link has its owner`() throws {
         let token = APIToken.generate()
         let record = TokenRecord(
             id: token.id, secretDigest: token.secretDigest, owner: Self.alice,
             scopes: [.filesRead], name: "backup", createdBy: "admin",
-            createdAt: Timestamp(millisecondsSinceEpoch: 1_800_000_000_000))
-        let principal = Principal(record)
-        #expect(principal.owner == Self.alice && principal.kind == .token)
-        #expect(principal.tokenID == token.id && principal.scopes == [.filesRead])
-        #expect(principal.name == "backup")
+            createdAt: LinkFixture.now)
+        let ofToken = Principal(record)
+        #expect(ofToken.owner == Self.alice && ofToken.kind == .token)
+        #expect(ofToken.tokenID == token.id && ofToken.scopes == [.filesRead])
+        #expect(ofToken.name == "backup" && ofToken.link == nil)
+        let link = try LinkFixture.sessionLink()
+        let ofLink = Principal(link)
+        #expect(ofLink.owner == Self.alice && ofLink.kind == .link)
+        #expect(ofLink.link == link && ofLink.scopes.isEmpty && ofLink.tokenID == nil)
     }
 
     @Test func `each refusal has the code that clients see`() {
         #expect(AccessRefusal.unauthenticated.code == .unauthenticated)
         #expect(AccessRefusal.lacksScope(anyOf: [.admin]).code == .forbidden)
+        #expect(AccessRefusal.linkNotAccepted(.get).code == .forbidden)
         #expect(AccessRefusal.lacksScope(anyOf: [.actAs]).sentence.contains("act-as"))
+        #expect(AccessRefusal.linkNotAccepted(.get).sentence.contains("get"))
     }
 }

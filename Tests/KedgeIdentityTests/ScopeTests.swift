@@ -5,7 +5,7 @@ struct ScopeTests {
     /// The texts are stored and sent, so they never change.
     private static let texts = [
         "uploads:write", "uploads:read", "files:read", "files:list", "files:delete",
-        "metrics:read", "act-as", "admin",
+        "links:create", "metrics:read", "act-as", "admin",
     ]
 
     @Test func `the scopes have stable texts`() {
@@ -21,10 +21,16 @@ struct ScopeTests {
         arguments: [
             ("uploader", [.uploadsWrite, .uploadsRead]),
             ("reader", [.filesRead, .filesList]),
-            ("user", [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete]),
+            (
+                "user",
+                [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete, .linksCreate]
+            ),
             (
                 "backend",
-                [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete, .actAs]
+                [
+                    .uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete,
+                    .linksCreate, .actAs,
+                ]
             ),
             ("admin", Set(Scope.allCases)),
         ] as [(String, Set<Scope>)])

@@ -54,7 +54,7 @@ check_targets() {
         'the HTTP server stays in KedgeServer' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
-    nothing_but 'KedgeIdentity' 'KedgeHash|KedgeModel|KedgeSecrets' \
+    nothing_but 'KedgeIdentity' 'Foundation|KedgeHash|KedgeModel|KedgeSecrets' \
         'KedgeIdentity is values only' <<<"$list"
     nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
     nothing_but 'KedgeMetrics' 'KedgeLocks' 'KedgeMetrics needs a lock and nothing else' <<<"$list"

@@ -5,6 +5,7 @@ package enum Scope: String, CaseIterable, Sendable {
     case filesRead = "files:read"
     case filesList = "files:list"
     case filesDelete = "files:delete"
+    case linksCreate = "links:create"
     case metricsRead = "metrics:read"
     /// To act for another owner, with the scopes of the principal itself.
     case actAs = "act-as"

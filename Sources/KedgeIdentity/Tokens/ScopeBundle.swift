@@ -15,7 +15,8 @@ package enum ScopeBundle: String, CaseIterable, Sendable {
         switch self {
         case .uploader: [.uploadsWrite, .uploadsRead]
         case .reader: [.filesRead, .filesList]
-        case .user: [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete]
+        case .user:
+            [.uploadsWrite, .uploadsRead, .filesRead, .filesList, .filesDelete, .linksCreate]
         case .backend: ScopeBundle.user.scopes.union([.actAs])
         case .admin: Set(Scope.allCases)
         }
