@@ -104,17 +104,18 @@ let package = Package(
         .target(
             name: "KedgeDisk",
             dependencies: ["KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeModel"]),
-        .target(name: "KedgeEngine", dependencies: basics + [logging]),
+        .target(name: "KedgeEngine", dependencies: basics + ["KedgeMetrics", logging]),
         // The table of metrics, their values and the text for Prometheus.
         .target(name: "KedgeMetrics", dependencies: ["KedgeLocks"]),
         .target(
             name: "KedgePostgres",
-            dependencies: basics + ["CPostgres", "KedgeEngine", "KedgeIdentity"],
+            dependencies: basics + ["CPostgres", "KedgeEngine", "KedgeIdentity", "KedgeMetrics"],
             plugins: ["EmbedMigrations"]),
         .target(
             name: "KedgeS3",
             dependencies: basics + [
-                "KedgeCurl", "KedgeEngine", "KedgeSecrets", "KedgeTransport", httpTypes,
+                "KedgeCurl", "KedgeEngine", "KedgeMetrics", "KedgeSecrets", "KedgeTransport",
+                httpTypes,
             ]),
         .target(
             name: "KedgeServer",
@@ -127,8 +128,8 @@ let package = Package(
         .target(
             name: "KedgeSQLite",
             dependencies: [
-                "KedgeEngine", "KedgeFiles", "KedgeIdentity", "KedgeLocks", "KedgeMigrations",
-                "KedgeModel", grdb,
+                "KedgeEngine", "KedgeFiles", "KedgeIdentity", "KedgeLocks", "KedgeMetrics",
+                "KedgeMigrations", "KedgeModel", grdb,
             ],
             plugins: ["EmbedMigrations"]),
 
@@ -150,8 +151,9 @@ let package = Package(
             dependencies: [
                 "CICUStubData", "CWidth", "KedgeClient", "KedgeContainers", "KedgeDisk",
                 "KedgeEngine",
-                "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeLocks", "KedgeMigrations",
-                "KedgeModel", "KedgePostgres", "KedgeS3", "KedgeSQLite", "KedgeServer",
+                "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeLocks", "KedgeMetrics",
+                "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3", "KedgeSQLite",
+                "KedgeServer",
                 argumentParser,
                 lifecycle, logging, yams,
                 product("UnixSignals", of: "swift-service-lifecycle"),

@@ -1,4 +1,5 @@
 package import KedgeFiles
+package import KedgeMetrics
 package import KedgeModel
 package import Logging
 
@@ -30,7 +31,7 @@ package final class TransferEngine: Sendable {
         makeGenerator: @escaping @Sendable () -> AnyGenerator = {
             AnyGenerator(SystemRandomNumberGenerator())
         },
-        logger: Logger
+        logger: Logger, metrics: Metrics = Metrics()
     ) {
         context = EngineContext(
             metadata: metadata, bytes: bytes, configuration: configuration, clock: clock,
@@ -38,11 +39,12 @@ package final class TransferEngine: Sendable {
             buffers: BufferPool(
                 bufferCapacity: configuration.bufferCapacity, minCapacity: 16 << 10,
                 budget: configuration.bufferByteCount),
-            logger: logger)
+            logger: logger, metrics: metrics)
         let registry = SessionRegistry(context: context)
         let transferClock = TransferClock()
         let admission = BodyAdmission(
-            drain: context.drain, places: WritePlaces(configuration), transferClock: transferClock)
+            drain: context.drain, places: WritePlaces(configuration), transferClock: transferClock,
+            metrics: metrics)
         let sessionWriter = SessionWriter(context: context, places: admission.places)
         uploads = UploadService(
             context: context, registry: registry, sessionWriter: sessionWriter,
@@ -116,6 +118,20 @@ package final class TransferEngine: Sendable {
 
     /// Waits until no health check is under way.
     func finishHealthCheck() async { await healthProbe.finish() }
+
+    /// The recorder of metrics that the engine was created with.
+    package var metrics: Metrics { context.metrics }
+
+    /// Number of unfinished sessions, and of what waits for its removal.
+    package func rowCounts() async throws -> RowCounts {
+        try await translating { try await context.metadata.rowCounts() }
+    }
+
+    /// Bytes that are free but will be used by bodies in progress.
+    package var reservedByteCount: Int64 { context.space.byteCount }
+
+    /// Size of the buffers that bodies in progress use, in bytes.
+    package var lentBufferByteCount: Int { context.buffers.lentByteCount }
 
     /// Number of bodies being written now.
     package var activeWriteCount: Int { uploads.admission.activeWriteCount }

@@ -54,6 +54,9 @@ package final class BufferPool: Sendable {
             budget: bufferCapacity * keptCount)
     }
 
+    /// Size of all lent buffers in bytes.
+    package var lentByteCount: Int { state.withLock { $0.lentByteCount } }
+
     /// Returns an empty buffer.
     ///
     /// - Parameter byteCount: The wanted capacity; the buffer may hold less or more.

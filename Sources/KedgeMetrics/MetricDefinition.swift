@@ -64,4 +64,12 @@ enum HistogramBuckets {
     static let request = [
         0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300, 1800,
     ]
+    /// Operations of the stores.
+    static let operation = [
+        0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30,
+    ]
+    /// Uploads, which may be interrupted for days.
+    static let upload: [Double] = [
+        0.1, 1, 5, 15, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800,
+    ]
 }

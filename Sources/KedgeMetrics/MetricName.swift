@@ -17,8 +17,25 @@ package enum MetricName: Int, CaseIterable, Sendable {
     case uploadBytes
     case downloadBytes
     case writesInFlight
+    case uploadInterruptions
+    case buffersInUse
+    // Sessions.
+    case sessions
+    case sessionsCreated
+    case sessionsCompleted
+    case sessionsCanceled
+    case uploadDurationSeconds
+    case chunkCommitSeconds
+    case finalizeSeconds
     // Stores and the scrub.
+    case storeOperationSeconds
+    case storeRetries
+    case syncSeconds
+    case bucketRequests
+    case bucketRequestSeconds
     case storageFreeBytes
+    case storageReservedBytes
+    case garbageWaiting
     case damagedBlobs
     case scrubWaitingBlobs
     case scrubbedBlobs
@@ -34,7 +51,7 @@ package enum MetricName: Int, CaseIterable, Sendable {
 
     /// The rows in the order of the cases.
     private static let table: [MetricDefinition] =
-        httpTable + transferTable + storeTable + processTable
+        httpTable + transferTable + sessionTable + storeTable + scrubTable + processTable
 
     private static let httpTable: [MetricDefinition] = [
         .counter(
@@ -65,12 +82,69 @@ package enum MetricName: Int, CaseIterable, Sendable {
         .gauge(
             .writesInFlight, "kedge_writes_in_flight",
             "Request bodies that are being written."),
+        .counter(
+            .uploadInterruptions, "kedge_upload_interruptions_total",
+            "Request bodies with bytes of files that ended with an error."),
+        .gauge(
+            .buffersInUse, "kedge_buffers_in_use_bytes", unit: .bytes,
+            "Memory that is lent to request bodies."),
+    ]
+
+    private static let sessionTable: [MetricDefinition] = [
+        .gauge(
+            .sessions, "kedge_sessions", labels: ["state"],
+            "Unfinished sessions; state is open or finalizing."),
+        .counter(
+            .sessionsCreated, "kedge_sessions_created_total", "Sessions that were created."),
+        .counter(
+            .sessionsCompleted, "kedge_sessions_completed_total",
+            "Sessions that became a file."),
+        .counter(
+            .sessionsCanceled, "kedge_sessions_canceled_total",
+            "Cancellations of sessions, also repeated ones."),
+        .histogram(
+            .uploadDurationSeconds, "kedge_upload_duration_seconds",
+            buckets: HistogramBuckets.upload,
+            "Time from the creation of a session until its file exists."),
+        .histogram(
+            .chunkCommitSeconds, "kedge_chunk_commit_seconds", buckets: HistogramBuckets.operation,
+            "Time to make the rows of chunks durable, after their bytes."),
+        .histogram(
+            .finalizeSeconds, "kedge_finalize_seconds", buckets: HistogramBuckets.operation,
+            "Time to turn the verified bytes of a session into a file."),
     ]
 
     private static let storeTable: [MetricDefinition] = [
+        .histogram(
+            .storeOperationSeconds, "kedge_store_operation_seconds",
+            labels: ["store", "operation"], buckets: HistogramBuckets.operation,
+            "Time of an operation on rows, with its wait; store is sqlite or postgres, operation "
+                + "is write for transactions and read for the rest."),
+        .counter(
+            .storeRetries, "kedge_store_retries_total", labels: ["store"],
+            "Operations on rows that ran again after a conflict or a lost connection."),
+        .histogram(
+            .syncSeconds, "kedge_fsync_seconds", buckets: HistogramBuckets.operation,
+            "Time of a sync of a file or directory of the data directory, without the database."),
+        .counter(
+            .bucketRequests, "kedge_s3_requests_total", labels: ["operation", "status"],
+            "Requests to the bucket; status is a class such as 2xx, or failed without an answer."),
+        .histogram(
+            .bucketRequestSeconds, "kedge_s3_request_seconds", labels: ["operation"],
+            buckets: HistogramBuckets.operation,
+            "Time of a request to the bucket, with the use of its answer."),
         .gauge(
             .storageFreeBytes, "kedge_storage_free_bytes", unit: .bytes,
             "Bytes that are free for uploads where bytes are kept or spooled."),
+        .gauge(
+            .storageReservedBytes, "kedge_storage_reserved_bytes", unit: .bytes,
+            "Free bytes that request bodies in progress will use."),
+        .gauge(
+            .garbageWaiting, "kedge_garbage_waiting",
+            "Blobs and staging areas that wait for their removal."),
+    ]
+
+    private static let scrubTable: [MetricDefinition] = [
         .gauge(
             .damagedBlobs, "kedge_damaged_blobs",
             "Stored blobs with wrong or missing bytes."),

@@ -55,6 +55,13 @@ package final class Metrics: Sendable {
         }
     }
 
+    /// Counts the time since an instant in a histogram.
+    package func observe(
+        _ name: MetricName, since start: ContinuousClock.Instant, _ labels: [String] = []
+    ) {
+        observe(name, seconds: start.duration(to: .now) / .seconds(1), labels)
+    }
+
     /// Adds a collector, which ``text(_:)`` asks for gauges and counters at most every ten seconds.
     ///
     /// A collector has a time limit of its own, and leaves out values that it cannot read. Samples

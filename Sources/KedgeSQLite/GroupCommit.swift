@@ -1,6 +1,7 @@
 package import GRDB
 package import KedgeEngine
 internal import KedgeLocks
+package import KedgeMetrics
 
 /// Runs operations on one connection and commits those that wait together in one transaction.
 ///
@@ -28,6 +29,7 @@ package final class GroupCommit: Sendable {
     private let queue: DatabaseQueue
     private let commit: @Sendable (Database) throws -> Void
     private let onFatal: @Sendable (String) -> Void
+    private let metrics: Metrics
 
     /// Creates a queue of operations.
     ///
@@ -35,13 +37,16 @@ package final class GroupCommit: Sendable {
     ///   - onFatal: Called at most once, when the disk failed in a way that leaves the stored
     ///     content unknown. The process should end: opening the database again reads what is really
     ///     stored.
+    ///   - metrics: Gets the time of each operation.
     ///   - commit: Ends a transaction; tests make it fail.
     package init(
         queue: DatabaseQueue, onFatal: @escaping @Sendable (String) -> Void,
+        metrics: Metrics = Metrics(),
         commit: @escaping @Sendable (Database) throws -> Void = { try $0.commit() }
     ) {
         self.queue = queue
         self.onFatal = onFatal
+        self.metrics = metrics
         self.commit = commit
     }
 
@@ -70,6 +75,11 @@ package final class GroupCommit: Sendable {
         writes: Bool, isLast: Bool = false,
         _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws(MetadataError) -> Value {
+        let start = ContinuousClock.now
+        defer {
+            let operation = writes ? "write" : "read"
+            metrics.observe(.storeOperationSeconds, since: start, ["sqlite", operation])
+        }
         let result: Result<Value, MetadataError> = await withCheckedContinuation { continuation in
             let operation = ResultOperation(
                 writes: writes, body: body, continuation: continuation)

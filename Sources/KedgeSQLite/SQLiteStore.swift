@@ -1,6 +1,7 @@
 package import GRDB
-internal import KedgeEngine
+package import KedgeEngine
 package import KedgeFiles
+package import KedgeMetrics
 package import KedgeMigrations
 package import KedgeModel
 
@@ -33,12 +34,13 @@ package final class SQLiteStore: MetadataStore {
     /// - Parameters:
     ///   - pool: Runs blocking calls.
     ///   - durability: ``Durability/off`` omits every sync.
+    ///   - metrics: Gets the time of each operation.
     ///   - onFatal: Ends the process; see ``GroupCommit``.
     /// - Throws: ``UntestedSQLiteError``, `MigrationError`, `DatabaseSettingError`, or an error of
     ///   the file system or SQLite.
     package static func open(
         at path: String, now: Timestamp, pool: BlockingPool, durability: Durability = .on,
-        onFatal: @escaping @Sendable (String) -> Void
+        metrics: Metrics = Metrics(), onFatal: @escaping @Sendable (String) -> Void
     ) async throws -> SQLiteStore {
         let queue = try await pool.run {
             // Before a file is created.
@@ -49,7 +51,8 @@ package final class SQLiteStore: MetadataStore {
             return queue
         }
         return SQLiteStore(
-            queue: queue, pool: pool, commits: GroupCommit(queue: queue, onFatal: onFatal))
+            queue: queue, pool: pool,
+            commits: GroupCommit(queue: queue, onFatal: onFatal, metrics: metrics))
     }
 
     /// Opens the database of a running service to read its rows; every write fails.
@@ -66,6 +69,19 @@ package final class SQLiteStore: MetadataStore {
         // It makes no commits, so it cannot lose one.
         return SQLiteStore(
             queue: queue, pool: pool, commits: GroupCommit(queue: queue, onFatal: { _ in }))
+    }
+
+    package func rowCounts() async throws -> RowCounts {
+        try await commits.read { db in
+            let row = try db.row(
+                """
+                SELECT (SELECT count(*) FROM session WHERE state = 'open'),
+                    (SELECT count(*) FROM session WHERE state = 'finalizing'),
+                    (SELECT count(*) FROM garbage)
+                """, [])
+            return RowCounts(
+                openSessions: row?[0] ?? 0, finalizingSessions: row?[1] ?? 0, garbage: row?[2] ?? 0)
+        }
     }
 
     package func checkHealth() async throws {

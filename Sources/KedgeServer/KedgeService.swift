@@ -37,7 +37,7 @@ package struct KedgeService: Service {
         self.engine = engine
         self.configuration = configuration
         self.logger = logger
-        metrics = ServiceMetrics(engine: engine, logger: logger)
+        metrics = ServiceMetrics(engine: engine)
         switch configuration.identityMode {
         case .anonymous: self.tokens = nil
         case .tokens:

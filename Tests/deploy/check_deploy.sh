@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks what is in deploy/ with the tools that will read it: systemd, nginx, kustomize where there is a
 # kubectl, and kedge itself when its path is given. What no tool sees is in check_fleet.py; check_metrics.py
-# does the same for alerts and the dashboard.
+# does the same for alerts and the dashboard, and check_scrape.py lets Prometheus scrape a service.
 #
 #   check_deploy.sh [PATH_TO_KEDGE]
 set -euo pipefail
@@ -73,6 +73,7 @@ fi
 
 # Each configuration is one that kedge reads.
 if (($# > 0)); then
+    "$python" Tests/deploy/check_scrape.py "$1"
     for file in deploy/compose/kedge.yaml deploy/kubernetes/kedge.yaml deploy/examples/kedge.*.yaml \
         deploy/proxies/kedge.*.yaml; do
         env --ignore-environment PATH="$PATH" "$1" serve --print-config --config "$file" >"$scratch/settings"

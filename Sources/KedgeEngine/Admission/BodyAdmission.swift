@@ -1,3 +1,4 @@
+internal import KedgeMetrics
 internal import KedgeModel
 
 /// Admits the bodies of clients: each is written in a place of its own, and none once the service
@@ -6,6 +7,7 @@ struct BodyAdmission: Sendable {
     let drain: Drain
     let places: WritePlaces
     let transferClock: TransferClock
+    let metrics: Metrics
 
     /// Number of bodies being written now.
     var activeWriteCount: Int { places.count }
@@ -38,6 +40,7 @@ struct BodyAdmission: Sendable {
             return result
         } catch {
             places.leave(place, isWhole: false)
+            metrics.increment(.uploadInterruptions)
             throw error
         }
     }

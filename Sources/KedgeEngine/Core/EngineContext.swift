@@ -1,5 +1,6 @@
 internal import KedgeFiles
 internal import KedgeHash
+internal import KedgeMetrics
 internal import KedgeModel
 internal import Logging
 
@@ -15,6 +16,7 @@ struct EngineContext: Sendable {
     let makeGenerator: @Sendable () -> AnyGenerator
     let buffers: BufferPool
     let logger: Logger
+    let metrics: Metrics
     /// The metadata store, if nodes can share both its rows and the byte store; nil otherwise.
     let fleet: (any FleetMetadataStore)?
     /// Random name of this process among the nodes.
@@ -30,7 +32,8 @@ struct EngineContext: Sendable {
     init(
         metadata: any MetadataStore, bytes: any ByteStore, configuration: EngineConfiguration,
         clock: any WallClock, timer: any Clock<Duration>, pool: BlockingPool,
-        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool, logger: Logger
+        makeGenerator: @escaping @Sendable () -> AnyGenerator, buffers: BufferPool, logger: Logger,
+        metrics: Metrics
     ) {
         self.metadata = metadata
         self.bytes = bytes
@@ -42,6 +45,7 @@ struct EngineContext: Sendable {
         self.makeGenerator = makeGenerator
         self.buffers = buffers
         self.logger = logger
+        self.metrics = metrics
         fleet = bytes.isShared ? metadata as? any FleetMetadataStore : nil
         var generator = makeGenerator()
         nodeName = SessionID.random(using: &generator).text
@@ -64,6 +68,13 @@ struct EngineContext: Sendable {
     /// Returns the error for a file that is larger than allowed.
     func tooLarge() -> EngineError {
         .tooLarge(maxBytes: configuration.maxFileSize)
+    }
+
+    /// Counts a session that became a file.
+    func noteCompletion(of record: SessionRecord, at now: Timestamp) {
+        metrics.increment(.sessionsCompleted)
+        metrics.observe(
+            .uploadDurationSeconds, seconds: now.duration(since: record.createdAt) / .seconds(1))
     }
 
     /// The lease on a blob that the scrub takes or renews now.

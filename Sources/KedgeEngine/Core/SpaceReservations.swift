@@ -6,6 +6,9 @@ internal import KedgeModel
 final class SpaceReservations: Sendable {
     private let reserved = Mutex<Int64>(0)
 
+    /// Number of bytes that are reserved now.
+    var byteCount: Int64 { reserved.withLock { $0 } }
+
     /// Runs the closure while `byteCount` bytes are reserved for it.
     ///
     /// - Throws: `STORAGE_FULL` when they are not free.

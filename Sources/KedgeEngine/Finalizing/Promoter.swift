@@ -1,4 +1,5 @@
 internal import KedgeFiles
+internal import KedgeMetrics
 internal import KedgeModel
 
 /// Turns the verified bytes of a session into a file. Its caller holds the lock on the session's
@@ -70,6 +71,7 @@ struct Promoter: Sendable {
     /// 10. Acknowledge: only then the client gets the file.
     private func complete(_ session: LiveSession, digest: SHA256Digest) async throws -> FileRecord {
         try await digestLocks.withLock(digest) {
+            let start = ContinuousClock.now
             let record = try await rows.beginFinalize(
                 of: session.id, digest: digest, fileID: context.makeID())
             await session.began(record)
@@ -90,6 +92,10 @@ struct Promoter: Sendable {
                 throw MetadataError.wrongState(state)
             }
             await session.setState(.completed)
+            if record.state != .completed {
+                context.metrics.observe(.finalizeSeconds, since: start)
+                context.noteCompletion(of: record, at: now)
+            }
             // The session may have been completed long ago, and its file deleted or damaged since.
             guard file.deletedAt == nil else { throw EngineError(.fileGone) }
             guard file.damagedAt == nil else { throw EngineError(.fileDamaged) }

@@ -18,6 +18,20 @@ package enum MetadataError: Error, Hashable, Sendable {
     case failed(String)
 }
 
+/// Numbers of rows, for metrics.
+package struct RowCounts: Hashable, Sendable {
+    package let openSessions: Int
+    package let finalizingSessions: Int
+    /// Blobs and staging areas that wait for their removal.
+    package let garbage: Int
+
+    package init(openSessions: Int, finalizingSessions: Int, garbage: Int) {
+        self.openSessions = openSessions
+        self.finalizingSessions = finalizingSessions
+        self.garbage = garbage
+    }
+}
+
 /// Stores all rows of the service: those of the ports that it composes, and the identity of the
 /// bytes that they belong to. Owners that need only some of these ports ask for those.
 ///
@@ -34,6 +48,9 @@ package protocol MetadataStore:
     ///
     /// - Throws: ``MetadataError/foreignBytes(_:)`` when the rows belong to another byte store.
     func bind(toBytesAt identity: String) async throws
+
+    /// Counts rows, for metrics.
+    func rowCounts() async throws -> RowCounts
 
     /// Checks that the store replies and can write.
     func checkHealth() async throws

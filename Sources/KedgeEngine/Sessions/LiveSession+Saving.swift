@@ -1,5 +1,6 @@
 internal import KedgeFiles
 internal import KedgeHash
+internal import KedgeMetrics
 internal import KedgeModel
 
 // Makes chunks and partials durable: bytes first, then their rows.
@@ -39,7 +40,9 @@ extension LiveSession {
         let touch = await touch(writing: chunks.map(\.index))
         let outcomes: [ChunkOutcome]
         do {
+            let start = ContinuousClock.now
             outcomes = try await context.metadata.commit(chunks, touching: touch)
+            context.metrics.observe(.chunkCommitSeconds, since: start)
         } catch let error as MetadataError {
             if case .wrongState = error { becomeStale() }
             await discardLateBytes(after: error)

@@ -1,4 +1,5 @@
 internal import KedgeFiles
+internal import KedgeMetrics
 internal import KedgeModel
 internal import Logging
 
@@ -94,6 +95,7 @@ struct SessionService: Sendable {
 
     /// Completes the creation of a session after its row was inserted.
     private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> SessionStatus {
+        context.metrics.increment(.sessionsCreated)
         if new.adopting == nil {
             try await requireRoom(for: record)
         } else if record.stagingKey != StagingKey(record.id) {
@@ -137,6 +139,7 @@ struct SessionService: Sendable {
                 await registry.drop(id, ofOwner: owner)
             }
         }
+        context.metrics.increment(.sessionsCanceled)
         await garbageCollector.collectGarbageSoon()
     }
 

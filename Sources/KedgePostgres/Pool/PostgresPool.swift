@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import KedgeEngine
 internal import KedgeLocks
+internal import KedgeMetrics
 
 /// A fixed number of threads, each with its own connection, that run operations from one queue.
 ///
@@ -27,7 +28,7 @@ final class PostgresPool: Sendable {
     /// Starts the threads. They connect with the first operation.
     init(
         _ string: ConnectionString, configuration: PostgresConfiguration, clock: DatabaseClock,
-        onNotice: @escaping @Sendable (String) -> Void
+        metrics: Metrics = Metrics(), onNotice: @escaping @Sendable (String) -> Void
     ) throws(MetadataError) {
         self.configuration = configuration
         for _ in 0..<string.poolSize {
@@ -35,7 +36,8 @@ final class PostgresPool: Sendable {
             let isStarted = DetachedThread.start {
                 self.work(
                     ReconnectingConnection(
-                        string, configuration: configuration, clock: clock, onNotice: onNotice))
+                        string, configuration: configuration, clock: clock, metrics: metrics,
+                        onNotice: onNotice))
             }
             guard isStarted else {
                 state.withLock { $0.threadCount -= 1 }

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import KedgeEngine
+internal import KedgeMetrics
 
 /// One thread's connection to the database. It is made on demand, checked before each use, and
 /// replaced after a failure.
@@ -7,6 +8,7 @@ final class ReconnectingConnection {
     let configuration: PostgresConfiguration
     let clock: DatabaseClock
     private let parameters: [(keyword: String, value: String)]
+    private let metrics: Metrics
     private let onNotice: @Sendable (String) -> Void
     private var connection: PostgresConnection?
     /// The name of the server's current life, as read on this connection; see the table
@@ -15,11 +17,12 @@ final class ReconnectingConnection {
 
     init(
         _ string: ConnectionString, configuration: PostgresConfiguration, clock: DatabaseClock,
-        onNotice: @escaping @Sendable (String) -> Void
+        metrics: Metrics = Metrics(), onNotice: @escaping @Sendable (String) -> Void
     ) {
         parameters = string.parameters
         self.configuration = configuration
         self.clock = clock
+        self.metrics = metrics
         self.onNotice = onNotice
     }
 
@@ -84,6 +87,12 @@ final class ReconnectingConnection {
 
     /// Logs a failure that was handled.
     func note(_ failure: PostgresFailure) { onNotice(failure.text) }
+
+    /// Logs a failure after which the operation runs again.
+    func noteRetry(after failure: PostgresFailure) {
+        metrics.increment(.storeRetries, ["postgres"])
+        note(failure)
+    }
 
     private func refresh(_ connection: PostgresConnection) throws {
         // Behind a pooler this connection outlives the server's, and then the name has changed.

@@ -58,7 +58,7 @@ extension ReconnectingConnection {
                 guard isTransient, number < Self.attemptLimit, !deadline.isOver else {
                     throw failure
                 }
-                note(failure)
+                noteRetry(after: failure)
                 pause(upTo: .milliseconds(5 << number))
             }
         }

@@ -1,6 +1,7 @@
 package import KedgeEngine
 package import KedgeFiles
 internal import KedgeLocks
+package import KedgeMetrics
 package import KedgeModel
 
 /// Stores sessions, chunks and files in one PostgreSQL database, shared by any number of nodes.
@@ -12,11 +13,15 @@ package final class PostgresStore: FleetMetadataStore {
     private let clock: DatabaseClock
     /// Nil where notifications do not arrive.
     private let listener: ChangeListener?
+    private let metrics: Metrics
 
-    private init(pool: PostgresPool, clock: DatabaseClock, listener: ChangeListener?) {
+    private init(
+        pool: PostgresPool, clock: DatabaseClock, listener: ChangeListener?, metrics: Metrics
+    ) {
         self.pool = pool
         self.clock = clock
         self.listener = listener
+        self.metrics = metrics
     }
 
     /// Connects, checks that the server keeps acknowledged writes, and migrates the schema. Several
@@ -24,17 +29,19 @@ package final class PostgresStore: FleetMetadataStore {
     ///
     /// - Parameters:
     ///   - url: See ``ConnectionString/init(_:)``.
+    ///   - metrics: Gets the time of each operation.
     ///   - onNotice: Receives handled failures for the log; called on any thread.
     /// - Throws: ``PostgresStoreError``, or ``MetadataError``: `unavailable` if the server cannot
     ///   be reached.
     package static func open(
         url: String, configuration: PostgresConfiguration = PostgresConfiguration(),
-        onNotice: @escaping @Sendable (String) -> Void
+        metrics: Metrics = Metrics(), onNotice: @escaping @Sendable (String) -> Void
     ) async throws -> PostgresStore {
         let string = try ConnectionString(url)
         let clock = DatabaseClock()
         let pool = try PostgresPool(
-            string, configuration: configuration, clock: clock, onNotice: onNotice)
+            string, configuration: configuration, clock: clock, metrics: metrics,
+            onNotice: onNotice)
         do {
             try await pool.run { link, deadline in
                 try ServerCheck.run(on: link.connected(until: deadline), string)
@@ -50,13 +57,29 @@ package final class PostgresStore: FleetMetadataStore {
         let listener =
             string.listens
             ? ChangeListener(string, configuration: configuration, onNotice: onNotice) : nil
-        return PostgresStore(pool: pool, clock: clock, listener: listener)
+        return PostgresStore(pool: pool, clock: clock, listener: listener, metrics: metrics)
     }
 
     package var databaseClock: any WallClock { clock }
 
     package func changeNotifications() -> AsyncStream<SessionID> {
         listener?.changeNotifications() ?? AsyncStream { $0.finish() }
+    }
+
+    package func rowCounts() async throws -> RowCounts {
+        try await single { db in
+            var row = try db.query(
+                """
+                SELECT (SELECT count(*) FROM session WHERE state = 'open'),
+                    (SELECT count(*) FROM session WHERE state = 'finalizing'),
+                    (SELECT count(*) FROM garbage)
+                """
+            ).firstRow
+            return RowCounts(
+                openSessions: Int(try row?.integer() ?? 0),
+                finalizingSessions: Int(try row?.integer() ?? 0),
+                garbage: Int(try row?.integer() ?? 0))
+        }
     }
 
     package func checkHealth() async throws {
@@ -76,7 +99,7 @@ package final class PostgresStore: FleetMetadataStore {
     func single<Value: Sendable>(
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
     ) async throws(MetadataError) -> Value {
-        try await perform { link, deadline in try link.single(until: deadline, body) }
+        try await perform("read") { link, deadline in try link.single(until: deadline, body) }
     }
 
     /// Runs the body in one transaction, on a ``ReconnectingConnection``.
@@ -84,14 +107,19 @@ package final class PostgresStore: FleetMetadataStore {
         retryingDuplicatesOf constraint: String? = nil,
         _ body: @escaping @Sendable (PostgresConnection) throws -> Value
     ) async throws(MetadataError) -> Value {
-        try await perform { link, deadline in
+        try await perform("write") { link, deadline in
             try link.write(until: deadline, retryingDuplicatesOf: constraint, body)
         }
     }
 
     private func perform<Value: Sendable>(
+        _ operation: String,
         _ body: @escaping @Sendable (ReconnectingConnection, Deadline) throws -> Value
     ) async throws(MetadataError) -> Value {
+        let start = ContinuousClock.now
+        defer {
+            metrics.observe(.storeOperationSeconds, since: start, ["postgres", operation])
+        }
         do {
             return try await pool.run(body)
         } catch {

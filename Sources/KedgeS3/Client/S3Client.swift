@@ -2,6 +2,7 @@ internal import HTTPTypes
 internal import KedgeCurl
 internal import KedgeFiles
 internal import KedgeLocks
+internal import KedgeMetrics
 internal import KedgeModel
 internal import KedgeTransport
 
@@ -25,16 +26,18 @@ package final class S3Client: Sendable {
     private let credentials: any CredentialsProvider
     private let clock: any WallClock
     private let pacing: S3Pacing
+    private let metrics: Metrics
     let learned: Mutex<StoreProperties>
 
     init(
         _ configuration: S3Configuration, credentials: any CredentialsProvider,
-        clock: any WallClock, pacing: S3Pacing
+        clock: any WallClock, pacing: S3Pacing, metrics: Metrics
     ) {
         self.configuration = configuration
         self.credentials = credentials
         self.clock = clock
         self.pacing = pacing
+        self.metrics = metrics
         learned = Mutex(
             StoreProperties(
                 region: configuration.region, takesChecksums: configuration.sendsChecksums))
@@ -117,8 +120,15 @@ extension S3Client {
         request.stallTimeout = call.stallTimeout
         // A GET body is read at the reader's pace, so only other requests get a timeout.
         if call.method != .get { request.timeout = end - .now }
+        let start = ContinuousClock.now
+        var status = "failed"
+        defer {
+            metrics.increment(.bucketRequests, [call.operation, status])
+            metrics.observe(.bucketRequestSeconds, since: start, [call.operation])
+        }
         do throws(S3Failure) {
             let response = try await send(request, call.operation)
+            status = "\(response.status / 100)xx"
             guard [200, call.success].contains(response.status) else {
                 throw await failure(in: response, call.operation)
             }

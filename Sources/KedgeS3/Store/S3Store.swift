@@ -1,6 +1,7 @@
 package import KedgeEngine
 package import KedgeFiles
 internal import KedgeLocks
+package import KedgeMetrics
 internal import KedgeModel
 
 /// Stores bytes in a bucket of an S3-compatible store, shared by any number of nodes.
@@ -35,7 +36,8 @@ package final class S3Store: ByteStore {
         _ configuration: S3Configuration, credentials: any CredentialsProvider,
         records: any StagingRecords, pool: BlockingPool,
         fileSystem: any FileSystem = POSIXFileSystem(),
-        clock: any WallClock = SystemWallClock(), pacing: S3Pacing = S3Pacing()
+        clock: any WallClock = SystemWallClock(), pacing: S3Pacing = S3Pacing(),
+        metrics: Metrics = Metrics()
     ) {
         self.configuration = configuration
         self.records = SafeRecords(records: records)
@@ -44,7 +46,8 @@ package final class S3Store: ByteStore {
         keys = ObjectKeys(prefix: configuration.prefix)
         budget = SpoolBudget(limit: configuration.spoolBudgetByteCount)
         client = S3Client(
-            configuration, credentials: credentials, clock: clock, pacing: pacing)
+            configuration, credentials: credentials, clock: clock, pacing: pacing,
+            metrics: metrics)
         copyTrial = CopySupport(client, keys)
     }
 

@@ -2,19 +2,14 @@ internal import Foundation
 package import KedgeEngine
 internal import KedgeMetrics
 internal import KedgeModel
-package import Logging
 
 /// Records what the service does, for `GET /metrics`.
 package struct ServiceMetrics: Sendable {
     let metrics: Metrics
 
-    /// Creates the metrics of a service and the collectors of its gauges.
-    package init(engine: TransferEngine, logger: Logger) {
-        metrics = Metrics(onOverflow: { name in
-            logger.warning(
-                "a metric has too many label values",
-                metadata: ["metric": "\(name.definition.name)"])
-        })
+    /// Adds the collectors of a service's gauges to the metrics of its engine.
+    package init(engine: TransferEngine) {
+        metrics = engine.metrics
         metrics.addCollector { await Self.samples(of: engine) }
         metrics.addCollector { ProcessStatus.samples() }
         metrics.set(.processStartTime, to: Date.now.timeIntervalSince1970.rounded())
@@ -51,6 +46,8 @@ package struct ServiceMetrics: Sendable {
         var samples = [
             MetricSample(.writesInFlight, Double(engine.activeWriteCount)),
             MetricSample(.downloadBytes, Double(engine.downloadedByteCount)),
+            MetricSample(.buffersInUse, Double(engine.lentBufferByteCount)),
+            MetricSample(.storageReservedBytes, Double(engine.reservedByteCount)),
         ]
         let scrubbed = engine.scrubbed
         samples += [
@@ -64,6 +61,13 @@ package struct ServiceMetrics: Sendable {
             samples += [
                 MetricSample(.damagedBlobs, Double(backlog.damagedCount)),
                 MetricSample(.scrubWaitingBlobs, Double(backlog.newCount)),
+            ]
+        }
+        if let rows = try? await engine.rowCounts() {
+            samples += [
+                MetricSample(.sessions, Double(rows.openSessions), ["open"]),
+                MetricSample(.sessions, Double(rows.finalizingSessions), ["finalizing"]),
+                MetricSample(.garbageWaiting, Double(rows.garbage)),
             ]
         }
         if let free = try? await engine.availableByteCount() {

@@ -2,7 +2,6 @@ internal import HTTPTypes
 package import Hummingbird
 package import KedgeEngine
 package import KedgeIdentity
-internal import Logging
 
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
@@ -22,8 +21,7 @@ package struct RouteTable: Sendable {
         publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = [],
         metrics: ServiceMetrics? = nil
     ) {
-        let metrics =
-            metrics ?? ServiceMetrics(engine: engine, logger: Logger(label: "kedge.metrics"))
+        let metrics = metrics ?? ServiceMetrics(engine: engine)
         self.metrics = metrics
         let sessions = SessionRoutes(engine: engine)
         let files = FileRoutes(engine: engine)

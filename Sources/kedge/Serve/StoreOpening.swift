@@ -2,6 +2,7 @@ internal import Foundation
 internal import KedgeDisk
 internal import KedgeEngine
 internal import KedgeFiles
+internal import KedgeMetrics
 internal import KedgeModel
 internal import KedgePostgres
 internal import KedgeS3
@@ -14,10 +15,16 @@ struct StoreOpening {
     let configuration: ServiceConfiguration
     private let directory: String
     private let pool: BlockingPool
+    private let metrics: Metrics
 
     init(_ configuration: ServiceConfiguration) {
         self.configuration = configuration
         directory = URL(fileURLWithPath: configuration.dataDirectory).standardized.path
+        metrics = Metrics(onOverflow: { name in
+            Announcement.write(
+                "the metric \(name.definition.name) has too many label values", .warning,
+                in: configuration)
+        })
         // Two threads per core: some hash while others wait for the disk.
         pool = BlockingPool(
             threadCount: max(16, 2 * ProcessInfo.processInfo.activeProcessorCount))
@@ -69,7 +76,7 @@ struct StoreOpening {
     private func openOverDisk() async throws -> Stores {
         let bytes = try await naming("the data directory \(directory)") {
             try await DiskStore.open(
-                directory, pool: pool, fileSystem: configuration.durability.fileSystem,
+                directory, pool: pool, fileSystem: timedFileSystem,
                 reserveByteCount: configuration.storageReserve)
         }
         return try await orElse(await bytes.close()) {
@@ -82,7 +89,8 @@ struct StoreOpening {
                     ? CheckOpening.identityBesideRows : try await bytes.identity()
                 try await bind(metadata, to: identity)
                 return Stores(
-                    metadata: metadata, bytes: bytes, pool: pool, lock: nil, limits: .disk)
+                    metadata: metadata, bytes: bytes, pool: pool, lock: nil, limits: .disk,
+                    metrics: metrics)
             }
         }
     }
@@ -108,11 +116,18 @@ struct StoreOpening {
                     settings,
                     credentials: CredentialsChain.standard(
                         environment: environment, region: settings.region, pool: pool),
-                    records: metadata, pool: pool)
+                    records: metadata, pool: pool, metrics: metrics)
                 try await bind(metadata, to: try await bytes.identity())
                 return Stores(
-                    metadata: metadata, bytes: bytes, pool: pool, lock: lock, limits: .objects)
+                    metadata: metadata, bytes: bytes, pool: pool, lock: lock, limits: .objects,
+                    metrics: metrics)
             }
+        }
+    }
+
+    private var timedFileSystem: any FileSystem {
+        configuration.durability.fileSystem.timingSyncs { [metrics] start in
+            metrics.observe(.syncSeconds, since: start)
         }
     }
 
@@ -122,7 +137,7 @@ struct StoreOpening {
             return try await naming("the data directory \(directory)") {
                 try await SQLiteStore.open(
                     at: directory + "/kedge.sqlite", now: SystemWallClock().now(), pool: pool,
-                    durability: configuration.durability,
+                    durability: configuration.durability, metrics: metrics,
                     onFatal: { message in
                         // After a failed sync, reads of the database cannot be trusted. The next
                         // start reads what is really on the disk.
@@ -140,7 +155,7 @@ struct StoreOpening {
             }
             defer { waiting.cancel() }
             return try await naming("the database \(configuration.metadata)") {
-                try await PostgresStore.open(url: url) { message in
+                try await PostgresStore.open(url: url, metrics: metrics) { message in
                     Announcement.write(
                         "the database: \(message)", .warning, in: configuration)
                 }

@@ -3,6 +3,7 @@ internal import KedgeDisk
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeIdentity
+internal import KedgeMetrics
 internal import KedgeMigrations
 internal import KedgeModel
 internal import KedgePostgres
@@ -22,6 +23,7 @@ struct Stores {
     /// Held if the data directory has rows but no bytes; the disk store holds its own lock.
     private let lock: DirectoryLock?
     private let limits: EngineLimits
+    private let metrics: Metrics
 
     /// Opens the stores. A used data directory is locked first: a second process on the same data
     /// is refused before it changes anything.
@@ -33,13 +35,14 @@ struct Stores {
 
     init(
         metadata: Rows, bytes: any ByteStore, pool: BlockingPool,
-        lock: DirectoryLock?, limits: EngineLimits
+        lock: DirectoryLock?, limits: EngineLimits, metrics: Metrics
     ) {
         self.metadata = metadata
         self.bytes = bytes
         self.pool = pool
         self.lock = lock
         self.limits = limits
+        self.metrics = metrics
     }
 
     func makeEngine(_ configuration: EngineConfiguration, logger: Logger) throws -> TransferEngine {
@@ -47,7 +50,7 @@ struct Stores {
             (metadata as? any FleetMetadataStore)?.databaseClock ?? SystemWallClock()
         return TransferEngine(
             metadata: metadata, bytes: bytes, configuration: try limits.applied(to: configuration),
-            clock: clock, pool: pool, logger: logger)
+            clock: clock, pool: pool, logger: logger, metrics: metrics)
     }
 
     func close() async throws {

@@ -296,6 +296,8 @@ struct HookedMetadata: MetadataStore {
         try await real.forgetGarbage(garbage, claimedUntil: end)
     }
     func isNeeded(_ digest: SHA256Digest) async throws -> Bool { try await real.isNeeded(digest) }
+    func rowCounts() async throws -> RowCounts { try await real.rowCounts() }
+
     func checkHealth() async throws {
         try await enter(.checkHealth)
         try await real.checkHealth()

@@ -1,4 +1,4 @@
-internal import KedgeEngine
+package import KedgeEngine
 internal import KedgeLocks
 internal import KedgeModel
 
@@ -121,6 +121,16 @@ package final class SimulatedMetadata: MetadataStore {
     }
 
     private static let planned = MetadataError.unavailable("planned")
+
+    package func rowCounts() async throws -> RowCounts {
+        try read { rows in
+            let states = rows.sessions.values.map(\.record.state)
+            return RowCounts(
+                openSessions: states.count { $0 == .open },
+                finalizingSessions: states.count { $0 == .finalizing },
+                garbage: rows.garbage.count)
+        }
+    }
 
     package func checkHealth() async throws { try write { _ in } }
 
