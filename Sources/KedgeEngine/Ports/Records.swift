@@ -55,6 +55,14 @@ package struct SessionRecord: Hashable, Sendable {
     /// Set when finalizing begins.
     package var fileID: FileID?
     package var finalDigest: SHA256Digest?
+    /// Maximum size of the file for this session; nil for that of the service.
+    package var maxByteCount: Int64?
+    /// Minimum size of the file for this session; nil for none.
+    package var minByteCount: Int64?
+    /// The token or principal that created the session; nil when unknown.
+    package var createdBy: String?
+    /// The link that created the session; nil for none.
+    package var linkID: String?
 
     package init(
         id: SessionID, owner: OwnerID, stagingKey: StagingKey, fileName: String,
@@ -62,7 +70,8 @@ package struct SessionRecord: Hashable, Sendable {
         metadata: [String: String], sourceIDs: [SessionID]? = nil, state: SessionState,
         createdAt: Timestamp, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
         fileID: FileID? = nil,
-        finalDigest: SHA256Digest? = nil
+        finalDigest: SHA256Digest? = nil, maxByteCount: Int64? = nil, minByteCount: Int64? = nil,
+        createdBy: String? = nil, linkID: String? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -80,6 +89,10 @@ package struct SessionRecord: Hashable, Sendable {
         self.prefix = prefix
         self.fileID = fileID
         self.finalDigest = finalDigest
+        self.maxByteCount = maxByteCount
+        self.minByteCount = minByteCount
+        self.createdBy = createdBy
+        self.linkID = linkID
     }
 
     package var layout: ChunkLayout { ChunkLayout(fileSize: fileSize, chunkSize: chunkSize) }

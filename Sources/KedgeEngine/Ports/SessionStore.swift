@@ -24,6 +24,8 @@ package enum CreateOutcome: Sendable {
     case full
     /// One of the partial uploads is already in the maximum of final uploads. Nothing was created.
     case sourceUsedUp
+    /// The link has created its maximum of sessions. Nothing was created.
+    case linkUsed
 }
 
 /// The limits for a new session, and the client that creates it.
@@ -37,15 +39,18 @@ package struct SessionRoom: Hashable, Sendable {
     /// Maximum number of final uploads that one partial upload can be in over its life: each copies
     /// its bytes.
     package var maxConcatenationCount: Int
+    /// The link whose use the new session is; nil for none.
+    package var link: LinkUse?
 
     package init(
         maxOpenCount: Int, client: String? = nil, busy: Set<SessionID> = [],
-        maxConcatenationCount: Int = 8
+        maxConcatenationCount: Int = 8, link: LinkUse? = nil
     ) {
         self.maxOpenCount = maxOpenCount
         self.client = client
         self.busy = busy
         self.maxConcatenationCount = maxConcatenationCount
+        self.link = link
     }
 }
 

@@ -16,6 +16,8 @@ package struct NewSession: Sendable {
     package var adopting: SessionID?
     /// The client's address; nil when unknown.
     package var client: ClientAddress?
+    /// The permission by which the session is created.
+    package var permit = UploadPermit()
 
     package init(
         fileName: String, fileSize: Int64?, mimeType: String? = nil, chunkSize: Int64? = nil,

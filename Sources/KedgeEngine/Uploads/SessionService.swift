@@ -41,6 +41,8 @@ struct SessionService: Sendable {
                 let limit = context.configuration.maxConcatenationsPerPartialUpload
                 throw EngineError(
                     .badRequest, "An upload can be used in at most \(limit) final uploads.")
+            case .linkUsed:
+                throw EngineError(.linkExpired, "The link was used for another upload.")
             case .replayed(let record):
                 return try await status(of: record.id, owner: owner)
             case .keyConflict:

@@ -107,7 +107,7 @@ extension MetadataStoreConformance {
                         {
                         case .created(let record): (record.id, true)
                         case .replayed(let record): (record.id, false)
-                        case .keyConflict, .createdInstead, .full, .sourceUsedUp:
+                        case .keyConflict, .createdInstead, .full, .sourceUsedUp, .linkUsed:
                             throw MetadataError.failed("the requests are equal")
                         }
                     }

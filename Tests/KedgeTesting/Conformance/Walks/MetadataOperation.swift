@@ -114,6 +114,7 @@ package enum MetadataAnswer: Hashable, Sendable {
     case createdInstead(SessionRecord, of: SessionID)
     case full
     case sourceUsedUp
+    case linkUsed
     case replayed(SessionRecord)
     case keyConflict
     case outcomes([ChunkOutcome])
@@ -135,6 +136,7 @@ package enum MetadataAnswer: Hashable, Sendable {
         case .createdInstead(let record, let ended): self = .createdInstead(record, of: ended)
         case .full: self = .full
         case .sourceUsedUp: self = .sourceUsedUp
+        case .linkUsed: self = .linkUsed
         case .keyConflict: self = .keyConflict
         }
     }

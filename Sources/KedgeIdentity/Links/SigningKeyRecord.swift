@@ -1,0 +1,25 @@
+package import KedgeModel
+
+/// A key of links as it is stored. It has no secret: the key is derived from a master key.
+package struct SigningKeyRecord: Hashable, Sendable {
+    /// Appears in each link that the key signs.
+    package let id: String
+    /// Identifies the master key from which the key is derived.
+    package let masterFingerprint: String
+    package let createdAt: Timestamp
+    /// The first moment at which the key no longer signs; nil while it is in use.
+    package var signsUntil: Timestamp?
+    /// The first moment at which links of the key are no longer valid; nil while there is none.
+    package var verifiesUntil: Timestamp?
+
+    package init(
+        id: String, masterFingerprint: String, createdAt: Timestamp,
+        signsUntil: Timestamp? = nil, verifiesUntil: Timestamp? = nil
+    ) {
+        self.id = id
+        self.masterFingerprint = masterFingerprint
+        self.createdAt = createdAt
+        self.signsUntil = signsUntil
+        self.verifiesUntil = verifiesUntil
+    }
+}
