@@ -35,8 +35,9 @@ extension Database {
             INSERT INTO session (
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
-                prefix_offset, prefix_state, file_id, final_sha256, parts, client, empty_since)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                prefix_offset, prefix_state, file_id, final_sha256, parts, client, empty_since,
+                max_byte_count, min_byte_count, created_by, link_id)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 record.id.text, record.owner.text, record.stagingKey.text, record.fileName,
@@ -46,6 +47,7 @@ extension Database {
                 record.prefix?.offset, record.prefix?.state.data, record.fileID?.text,
                 record.finalDigest?.data, record.sourceIDsText, client,
                 isEmpty ? record.createdAt.millisecondsSinceEpoch : nil,
+                record.maxByteCount, record.minByteCount, record.createdBy, record.linkID,
             ])
         return lastInsertedRowID
     }

@@ -14,6 +14,9 @@ extension SQLiteStore {
             {
                 return earlier
             }
+            if let link = room?.link, let outcome = try db.outcome(of: link, for: record) {
+                return outcome
+            }
             let old = try db.session(adopting, fitting: record)
             if let room, let sourceIDs = record.sourceIDs,
                 try db.areUsedUp(sourceIDs, at: room.maxConcatenationCount)
@@ -27,6 +30,7 @@ extension SQLiteStore {
             }
             if room != nil, let sourceIDs = record.sourceIDs { try db.use(sourceIDs) }
             let created = try db.insert(record, of: room?.client, adopting: old)
+            if let link = room?.link { try db.add(link, by: created.record.id) }
             if let key = idempotencyKey {
                 try db.run(
                     """

@@ -31,6 +31,8 @@ extension SQLiteStore {
                 try db.makeGarbage(ofBytesOf: session)
                 if !changed.contains(session.record.id) { changed.append(session.record.id) }
             }
+            try db.forgetLinks(
+                endedBefore: now.advanced(by: .zero - LinkRows.margin), limit: limit)
             return changed
         }
     }

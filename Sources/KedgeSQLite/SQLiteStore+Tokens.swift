@@ -85,9 +85,3 @@ extension TokenRecord {
             revokedAt: row.optionalTime("revoked_at"))
     }
 }
-
-extension Row {
-    fileprivate func optionalTime(_ column: String) -> Timestamp? {
-        (self[column] as Int64?).map { Timestamp(millisecondsSinceEpoch: $0) }
-    }
-}

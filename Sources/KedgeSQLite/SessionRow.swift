@@ -17,7 +17,8 @@ struct SessionRow {
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
-        session.staging_state, session.parts
+        session.staging_state, session.parts, session.max_byte_count, session.min_byte_count, \
+        session.created_by, session.link_id
         """
 
     init(_ row: Row) throws {
@@ -38,7 +39,9 @@ struct SessionRow {
             chunkSize: row["chunk_size"], declaredDigest: try row.digest("declared_sha256"),
             metadata: try MetadataText.decode(row["metadata"]),
             sourceIDs: try SessionRecord.sourceIDs(row["parts"]), state: state,
-            createdAt: row.time("created_at"), expiresAt: row.time("expires_at"))
+            createdAt: row.time("created_at"), expiresAt: row.time("expires_at"),
+            maxByteCount: row["max_byte_count"], minByteCount: row["min_byte_count"],
+            createdBy: row["created_by"], linkID: row["link_id"])
         if let offset = row["prefix_offset"] as Int64?, let bytes = row["prefix_state"] as Data? {
             record.prefix = HashCheckpoint(offset: offset, state: [UInt8](bytes))
         }
@@ -67,6 +70,11 @@ enum MetadataText {
 extension Row {
     func time(_ column: String) -> Timestamp {
         Timestamp(millisecondsSinceEpoch: self[column])
+    }
+
+    /// Reads the time in a column; nil for NULL.
+    func optionalTime(_ column: String) -> Timestamp? {
+        (self[column] as Int64?).map { Timestamp(millisecondsSinceEpoch: $0) }
     }
 
     /// Reads an identifier; throws `failed` when the column does not hold one.

@@ -19,6 +19,22 @@ package struct LinkUse: Hashable, Sendable {
 }
 
 extension LinkUse {
-    /// Time after the end of a session in which a repetition of its creation still finds it.
-    package static let repetitionMilliseconds: Int64 = 3_600_000
+    /// Returns the time after which a session was completed that a repetition of its creation still
+    /// finds. One rule for all stores.
+    package static func repetitionStart(at now: Timestamp) -> Timestamp {
+        now.advanced(by: .seconds(-3600))
+    }
+}
+
+/// The tables whose rows are deleted when links end. One list for all stores.
+package enum LinkRows {
+    /// Time after the end of a link for which its rows stay: a clock that was wrong for some hours
+    /// must not make a link usable again.
+    package static let margin = Duration.seconds(24 * 3600)
+    /// Each table with its primary key and the column of the end.
+    package static let all = [
+        (table: "link_use", key: "session_id", end: "expires_at"),
+        (table: "revoked_link", key: "link_id", end: "until"),
+        (table: "signing_key", key: "id", end: "verifies_until"),
+    ]
 }

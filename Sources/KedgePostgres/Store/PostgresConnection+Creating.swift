@@ -95,9 +95,9 @@ extension PostgresConnection {
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
                 prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision,
-                parts, client, empty_since)
+                parts, client, empty_since, max_byte_count, min_byte_count, created_by, link_id)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19, $20, $21)
+                $18, $19, $20, $21, $22, $23, $24, $25)
             ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
@@ -110,6 +110,8 @@ extension PostgresConnection {
                 .digest(record.finalDigest), .text(stagingState), .int8(revision),
                 .text(record.sourceIDsText), .text(client),
                 .int8(isEmpty ? record.createdAt.millisecondsSinceEpoch : nil),
+                .int8(record.maxByteCount), .int8(record.minByteCount), .text(record.createdBy),
+                .text(record.linkID),
             ]
         ).firstRow
         return try row?.integer()

@@ -10,10 +10,14 @@ extension PostgresStore {
         // Of two creates with one key, the later one waits for the earlier one's row and then runs
         // again.
         try await write(retryingDuplicatesOf: "idempotency_key_pkey") { db in
+            if let link = room?.link { try db.lock(link) }
             if let key = idempotencyKey,
                 let earlier = try db.earlierOutcome(of: key, for: record)
             {
                 return earlier
+            }
+            if let link = room?.link, let outcome = try db.outcome(of: link, for: record) {
+                return outcome
             }
             let old = try db.lockedSession(adopting, fitting: record)
             if let room, let sourceIDs = record.sourceIDs,
@@ -31,6 +35,7 @@ extension PostgresStore {
             if room != nil, let sourceIDs = record.sourceIDs { try db.use(sourceIDs) }
             let created = try db.insert(
                 record, of: room?.client, isAdopting: adopting != nil, old)
+            if let link = room?.link { try db.add(link, by: created.record.id) }
             if let key = idempotencyKey {
                 _ = try db.query(
                     """

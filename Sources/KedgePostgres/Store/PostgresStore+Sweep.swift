@@ -26,6 +26,8 @@ extension PostgresStore {
                 changed += forgotten.filter { !changed.contains($0) }
             }
             try db.dropStaleWriters()
+            try db.forgetLinks(
+                endedBefore: now.advanced(by: .zero - LinkRows.margin), limit: limit)
             return changed
         }
     }

@@ -91,9 +91,3 @@ extension TokenRecord {
             lastUsedAt: row.optionalTime(), revokedAt: row.optionalTime())
     }
 }
-
-extension PostgresRow {
-    fileprivate mutating func optionalTime() -> Timestamp? {
-        optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) }
-    }
-}

@@ -18,7 +18,8 @@ package struct SessionRow {
         session.mime_type, session.file_size, session.chunk_size, session.declared_sha256, \
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
-        session.staging_state, session.revision, session.reset_revision, session.parts
+        session.staging_state, session.revision, session.reset_revision, session.parts, \
+        session.max_byte_count, session.min_byte_count, session.created_by, session.link_id
         """
 
     /// Reads a row that has only these columns.
@@ -52,6 +53,10 @@ package struct SessionRow {
         revision = try row.integer()
         resetRevision = try row.integer()
         record.sourceIDs = try SessionRecord.sourceIDs(row.optionalText())
+        record.maxByteCount = row.optionalInteger()
+        record.minByteCount = row.optionalInteger()
+        record.createdBy = row.optionalText()
+        record.linkID = row.optionalText()
     }
 }
 
@@ -73,6 +78,11 @@ enum MetadataText {
 extension PostgresRow {
     mutating func time() throws -> Timestamp {
         Timestamp(millisecondsSinceEpoch: try integer())
+    }
+
+    /// Reads the time in the next column; nil for NULL.
+    mutating func optionalTime() -> Timestamp? {
+        optionalInteger().map { Timestamp(millisecondsSinceEpoch: $0) }
     }
 
     /// Reads an identifier; throws `failed` when the column does not hold one.

@@ -64,7 +64,8 @@ package enum MetadataStoreConformance {
 
     /// The promises of the port, one by one.
     package static let all =
-        creating + rooms + chunks + partials + rivals + sizes + finalizing + canceling + files
+        creating + rooms + linkUses + chunks + partials + rivals + sizes + finalizing + canceling
+        + files
         + expiring
         + garbage
         + adopting + work + locations + concurrency + model

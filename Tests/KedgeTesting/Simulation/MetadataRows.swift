@@ -83,6 +83,8 @@ struct MetadataRows: Sendable {
 
     var sessions: [SessionID: Session] = [:]
     var keys: [Key: KeyUse] = [:]
+    /// The use of a link that each session is.
+    var linkUses: [SessionID: LinkUse] = [:]
     var files: [FileID: File] = [:]
     var garbage: [GarbageKey: GarbageRow] = [:]
     var blobs: [SHA256Digest: Blob] = [:]

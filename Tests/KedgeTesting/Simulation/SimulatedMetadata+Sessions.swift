@@ -12,6 +12,9 @@ extension SimulatedMetadata {
                 let isSame = use.fingerprint == idempotencyKey?.fingerprint
                 return isSame ? .replayed(earlier.record) : .keyConflict
             }
+            if let link = room?.link, let outcome = rows.outcome(of: link, for: record) {
+                return outcome
+            }
             guard rows.sessions[record.id] == nil else {
                 throw MetadataError.failed("session \(record.id) is there already")
             }
@@ -31,6 +34,7 @@ extension SimulatedMetadata {
             }
             let created = try rows.insert(record, adopting: adopting)
             rows.sessions[created.id]?.client = room?.client
+            rows.linkUses[created.id] = room?.link
             for id in sourceIDs { rows.sessions[id]?.concatenationCount += 1 }
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
@@ -82,6 +86,10 @@ extension SimulatedMetadata {
             }
             guard session.claimedEnd <= byteCount else {
                 throw MetadataError.failed("more bytes were received than the size declares")
+            }
+            let (min, max) = (session.record.minByteCount, session.record.maxByteCount)
+            guard byteCount >= min ?? 0, byteCount <= max ?? .max else {
+                throw MetadataError.failed("the session does not permit this size")
             }
             session.record.fileSize = byteCount
             try session.requireFittingPrefix()
@@ -218,6 +226,23 @@ extension SimulatedMetadata {
 }
 
 extension MetadataRows {
+    /// Returns the outcome of a create by a link without a use left; nil when it has one.
+    fileprivate func outcome(of link: LinkUse, for record: SessionRecord) -> CreateOutcome? {
+        let uses = linkUses.filter { id, use in
+            let state = sessions[id]?.record.state
+            return use.linkID == link.linkID
+                && ![.canceled, .expired, .failed].contains(state ?? .completed)
+        }
+        guard uses.count >= link.maxUses else { return nil }
+        guard link.maxUses == 1, let (id, use) = uses.first, use.fingerprint == link.fingerprint,
+            let earlier = sessions[id]?.record, earlier.owner == record.owner
+        else { return .linkUsed }
+        let start = LinkUse.repetitionStart(at: record.createdAt)
+        guard earlier.state == .completed else { return .replayed(earlier) }
+        let completedAt = earlier.fileID.flatMap { files[$0]?.record.createdAt }
+        return completedAt.map { $0 > start } ?? false ? .replayed(earlier) : .linkUsed
+    }
+
     fileprivate var openCount: Int { sessions.values.count { $0.record.state == .open } }
 
     /// Forgets the oldest empty session of the client with most of them.
@@ -233,6 +258,7 @@ extension MetadataRows {
         let id = session.record.id
         sessions[id] = nil
         keys = keys.filter { $0.value.session != id }
+        linkUses[id] = nil
         makeGarbage(ofBytesOf: session)
         return id
     }

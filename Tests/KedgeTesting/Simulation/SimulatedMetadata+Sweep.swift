@@ -27,6 +27,8 @@ extension SimulatedMetadata {
                 rows.forget(session)
                 if !changed.contains(id) { changed.append(id) }
             }
+            let linkEnd = now.advanced(by: .zero - LinkRows.margin)
+            rows.linkUses = rows.linkUses.filter { $0.value.expiresAt >= linkEnd }
             return changed
         }
     }
@@ -95,6 +97,7 @@ extension MetadataRows {
         let id = session.record.id
         sessions[id] = nil
         keys = keys.filter { $0.value.session != id }
+        if session.record.state != .completed { linkUses[id] = nil }
         if let file = session.record.fileID { files[file]?.digests = [] }
         makeGarbage(ofBytesOf: session)
     }
