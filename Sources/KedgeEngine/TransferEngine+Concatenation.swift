@@ -9,8 +9,9 @@ extension TransferEngine {
     /// - Parameter timeout: Limit of the wait for a concatenation that can run now. It goes on
     ///   afterwards.
     /// - Throws: `BAD_REQUEST` when the session is not a final upload, `SESSION_EXPIRED` when it or
-    ///   a partial upload is gone, `FILE_GONE` when its file was deleted, `FILE_TOO_LARGE`, and the
-    ///   errors of ``uploadView(of:owner:stopsAppend:)``.
+    ///   a partial upload is gone, `FILE_GONE` when its file was deleted, `FILE_TOO_LARGE`,
+    ///   `FORBIDDEN` when the file is too small for the session, and the errors of
+    ///   ``uploadView(of:owner:stopsAppend:)``.
     package func concatenate(
         _ id: SessionID, owner: OwnerID, timeout: Duration = .zero
     ) async throws -> Concatenation {

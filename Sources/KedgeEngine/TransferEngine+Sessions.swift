@@ -5,6 +5,14 @@ extension TransferEngine {
     package func createSession(
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
     ) async throws -> SessionStatus {
+        try await createOrFindSession(new, owner: owner, idempotencyKey: idempotencyKey).status
+    }
+
+    /// Creates a session, or returns the one created before, and tells which. For requests that
+    /// cancel their session when they fail.
+    package func createOrFindSession(
+        _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
+    ) async throws -> CreatedSession {
         try await sessions.create(new, owner: owner, idempotencyKey: idempotencyKey)
     }
 

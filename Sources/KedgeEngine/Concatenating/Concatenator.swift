@@ -126,6 +126,9 @@ final class Concatenator: Sendable {
         // it.
         waitingConcatenations.add(id, ids, owner: owner)
         let (byteCount, isReady) = try await uploads.sourcesState(of: ids, owner: owner)
+        if let byteCount {
+            try await uploads.requirePermittedSize(byteCount, of: id, owner: owner)
+        }
         if keepsAlive { try await uploads.keepAlive([id] + ids, owner: owner) }
         if isReady { beginConcatenating(id, of: ids, owner: owner) }
         return (.waiting(byteCount: view.fileSize ?? byteCount), isReady)
@@ -210,5 +213,7 @@ final class Concatenator: Sendable {
 
 extension EngineError {
     /// True when the concatenation can never succeed.
-    fileprivate var endsConcatenation: Bool { meansGone || code == .fileTooLarge }
+    fileprivate var endsConcatenation: Bool {
+        meansGone || [.fileTooLarge, .forbidden].contains(code)
+    }
 }

@@ -47,6 +47,19 @@ struct UploadLookup: Sendable {
         return (sum, isReady)
     }
 
+    /// Checks the size of a final upload against the limits of its session.
+    ///
+    /// - Throws: `FILE_TOO_LARGE`, `FORBIDDEN`.
+    func requirePermittedSize(
+        _ byteCount: Int64, of id: SessionID, owner: OwnerID
+    ) async throws {
+        try await registry.withSession(id, owner: owner) { session in
+            if let refusal = await session.ledger.record.refusal(ofSize: byteCount) {
+                throw refusal
+            }
+        }
+    }
+
     /// Keeps the sessions from expiring.
     func keepAlive(_ ids: [SessionID], owner: OwnerID) async throws {
         for id in ids {

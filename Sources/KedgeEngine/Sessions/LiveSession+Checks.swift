@@ -9,6 +9,15 @@ extension LiveSession {
         guard ledger.record.sourceIDs == nil else { throw EngineError(.uploadIsFinal) }
     }
 
+    /// Checks that bytes up to this offset do not exceed the maximum size of the file.
+    ///
+    /// - Throws: `FILE_TOO_LARGE`.
+    func requirePermitted(_ end: Int64) throws {
+        guard ledger.record.fileSize == nil else { return }
+        let limit = context.maxFileSize(of: ledger.record)
+        guard end <= limit else { throw EngineError.tooLarge(maxBytes: limit) }
+    }
+
     /// Checks that the session accepts bytes now.
     ///
     /// - Throws: `SESSION_EXPIRED`, `SESSION_CLOSED`, `UNAVAILABLE` while the session is reloaded.

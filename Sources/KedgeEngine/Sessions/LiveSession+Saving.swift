@@ -62,10 +62,14 @@ extension LiveSession {
     /// Checks the lengths of the chunks: the file size may have been declared while they arrived.
     private func requireFitting(_ chunks: [CommittedChunk]) throws {
         let layout = ledger.record.layout
-        for chunk in chunks
-        where layout.range(ofChunk: chunk.index)?.byteCount != chunk.byteCount {
-            throw EngineError(
-                .chunkOutOfBounds, "The file size was declared during this request.")
+        for chunk in chunks {
+            guard let range = layout.range(ofChunk: chunk.index),
+                range.byteCount == chunk.byteCount
+            else {
+                throw EngineError(
+                    .chunkOutOfBounds, "The file size was declared during this request.")
+            }
+            try requirePermitted(range.end)
         }
     }
 

@@ -202,13 +202,15 @@ package actor LiveSession {
 
     /// Sets the size of the file, durably and once. Idempotent.
     ///
-    /// - Throws: `SIZE_MISMATCH` when another size was declared, or more bytes were received.
+    /// - Throws: `SIZE_MISMATCH` when another size was declared, or more bytes were received;
+    ///   `FILE_TOO_LARGE`, `FORBIDDEN` when the session does not permit the size.
     func declareSize(_ byteCount: Int64) async throws {
         let known = ledger.record.fileSize
         guard known != byteCount else { return }
         guard known == nil, byteCount >= ledger.claimedEnd else {
             throw EngineError(.sizeMismatch, "The size of the file is not \(byteCount) bytes.")
         }
+        if let refusal = ledger.record.refusal(ofSize: byteCount) { throw refusal }
         do {
             try await context.metadata.declareSize(byteCount, of: id)
         } catch MetadataError.wrongState(.open) {

@@ -6,28 +6,52 @@ struct FileIngest: Sendable {
     let uploads: UploadService
     let finalizer: Finalizer
 
-    /// Receives the body and waits for the file.
+    /// Receives the body and waits for the file. A repeated use of a link gets the file of the
+    /// first one, and its body is not read.
     func run(
         _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
         checksum: AppendChecksum?, body: some ByteBody
     ) async throws -> FileRecord {
         // A body without a place is refused before anything is written for it.
-        let id = try await uploads.admission.admitting(
+        let (id, isNew) = try await uploads.admission.admitting(
             body.origin, to: nil, owner: owner, isEvictable: false
         ) { place in
-            let id = try await sessions.create(new, owner: owner).sessionId
+            let created = try await begin(new, owner: owner)
+            let id = created.status.sessionId
+            guard created.isNew else { return (id, false) }
             try await givingUp(id, owner: owner) {
                 var put = AppendPut(offset: 0, checksum: checksum, completes: true)
                 put.isResumable = false
                 try await uploads.append(put, toNew: id, owner: owner, in: place, body: body)
             }
-            return id
+            return (id, true)
         }
+        guard isNew else { return try await finish(id, owner: owner, expecting: expected) }
         // Waits for the file, because the client has no id to ask for it again.
         return try await givingUp(id, owner: owner) {
-            try await finalizer.finish(
-                id, owner: owner, expecting: expected, timeout: .seconds(24 * 3600))
+            try await finish(id, owner: owner, expecting: expected)
         }
+    }
+
+    private func finish(
+        _ id: SessionID, owner: OwnerID, expecting expected: SHA256Digest?
+    ) async throws -> FileRecord {
+        try await finalizer.finish(
+            id, owner: owner, expecting: expected, timeout: .seconds(24 * 3600))
+    }
+
+    /// Creates the session of the body, or finds the one that a repeated use of a link has made.
+    ///
+    /// An open one is replaced, like the writer of a chunk: no request continues the body of the
+    /// first, which may have ended with its process.
+    private func begin(_ new: NewSession, owner: OwnerID) async throws -> CreatedSession {
+        let created = try await sessions.create(new, owner: owner)
+        guard !created.isNew, created.status.state == .open else { return created }
+        try await sessions.cancel(created.status.sessionId, owner: owner)
+        let second = try await sessions.create(new, owner: owner)
+        // Yet another request was faster.
+        guard second.isNew || second.status.state != .open else { throw EngineError(.busy) }
+        return second
     }
 
     /// Cancels the session when the closure throws.

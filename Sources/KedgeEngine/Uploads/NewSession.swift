@@ -43,7 +43,7 @@ extension NewSession {
     /// Checks the parameters against the limits.
     ///
     /// - Returns: The chunk size of the session.
-    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`.
+    /// - Throws: `BAD_REQUEST`, `FILE_TOO_LARGE`, `FORBIDDEN`.
     func validate(_ configuration: EngineConfiguration) throws -> Int64 {
         guard FileName.isValid(fileName) else {
             throw EngineError(
@@ -78,9 +78,9 @@ extension NewSession {
         }
         if let size = fileSize {
             guard size >= 0 else { throw EngineError(.badRequest, "fileSize is negative.") }
-            guard size <= configuration.maxFileSize else {
-                throw EngineError.tooLarge(maxBytes: configuration.maxFileSize)
-            }
+            let limit = min(configuration.maxFileSize, permit.maxByteCount ?? .max)
+            guard size <= limit else { throw EngineError.tooLarge(maxBytes: limit) }
+            if let refusal = permit.sizeLimits.refusal(ofSize: size) { throw refusal }
         }
         guard chunkSize ?? 1 > 0 else {
             throw EngineError(.badRequest, "chunkSize is not positive.")

@@ -10,10 +10,11 @@ struct SessionService: Sendable {
     let finalizer: Finalizer
     let garbageCollector: GarbageCollector
 
-    /// Creates a session, or returns the one created before by the same key and request.
+    /// Creates a session, or returns the one created before by the same key and request, or by the
+    /// same request with the same one-use link.
     func create(
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil
-    ) async throws -> SessionStatus {
+    ) async throws -> CreatedSession {
         try await translating {
             var new = new
             new.fileName = FileName.replacingUnfit(new.fileName)
@@ -25,16 +26,17 @@ struct SessionService: Sendable {
                 try await takeChunkSize(of: adopted, into: &record, new)
             }
             let outcome = try await context.metadata.createSession(
-                record, idempotencyKey: idempotencyKey, adopting: new.adopting, in: room(for: new))
+                record, idempotencyKey: idempotencyKey?.scoped(to: new.permit.link),
+                adopting: new.adopting, in: room(for: new))
             switch outcome {
             case .created(let record):
-                return try await begin(record, new)
+                return CreatedSession(status: try await begin(record, new), isNew: true)
             case .createdInstead(let record, let ended):
                 await registry.drop(ended)
                 context.logger.debug(
                     "empty session removed for a new one", metadata: ["session.id": "\(ended)"])
                 await garbageCollector.collectGarbageSoon()
-                return try await begin(record, new)
+                return CreatedSession(status: try await begin(record, new), isNew: true)
             case .full:
                 throw EngineError(.tooManySessions)
             case .sourceUsedUp:
@@ -44,7 +46,8 @@ struct SessionService: Sendable {
             case .linkUsed:
                 throw EngineError(.linkExpired, "The link was used for another upload.")
             case .replayed(let record):
-                return try await status(of: record.id, owner: owner)
+                return CreatedSession(
+                    status: try await status(of: record.id, owner: owner), isNew: false)
             case .keyConflict:
                 throw EngineError(.idempotencyConflict)
             }
@@ -84,7 +87,9 @@ struct SessionService: Sendable {
             declaredDigest: new.declaredDigest, metadata: new.metadata, sourceIDs: new.sourceIDs,
             state: .open, createdAt: now,
             // A final upload waits for the bytes of its partial uploads.
-            expiresAt: new.sourceIDs == nil ? context.firstExpiry : context.nextExpiry)
+            expiresAt: new.sourceIDs == nil ? context.firstExpiry : context.nextExpiry,
+            maxByteCount: new.permit.maxByteCount, minByteCount: new.permit.minByteCount,
+            createdBy: new.permit.createdBy, linkID: new.permit.link?.linkID)
     }
 
     private func room(for new: NewSession) -> SessionRoom {
@@ -92,7 +97,8 @@ struct SessionService: Sendable {
             maxOpenCount: context.configuration.maxOpenSessions, client: new.client?.network,
             // Partial uploads of the new session must not make room for it either.
             busy: context.busySessions.ids.union(new.sourceIDs ?? []),
-            maxConcatenationCount: context.configuration.maxConcatenationsPerPartialUpload)
+            maxConcatenationCount: context.configuration.maxConcatenationsPerPartialUpload,
+            link: new.permit.link)
     }
 
     /// Completes the creation of a session after its row was inserted.
@@ -155,5 +161,14 @@ struct SessionService: Sendable {
                 "cancellation of a failed upload failed",
                 metadata: ["session.id": "\(id)", "error": "\(String(reflecting: error))"])
         }
+    }
+}
+
+extension IdempotencyKey {
+    /// Returns the key for creates by one link. Its holders must not find the sessions of the
+    /// owner's other keys.
+    fileprivate func scoped(to link: LinkUse?) -> IdempotencyKey {
+        guard let link else { return self }
+        return IdempotencyKey(key: "\(link.linkID) \(key)", fingerprint: fingerprint)
     }
 }

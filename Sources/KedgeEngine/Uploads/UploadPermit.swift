@@ -11,4 +11,7 @@ package struct UploadPermit: Hashable, Sendable {
 
     /// A permission without limits.
     package init() {}
+
+    /// The limits on the size of the file.
+    var sizeLimits: SizeLimits { SizeLimits(max: maxByteCount, min: minByteCount) }
 }

@@ -57,17 +57,20 @@ extension Appender {
 
     /// Ends the file here: sets its size, or compares the end with the declared size.
     ///
-    /// - Throws: `SIZE_MISMATCH`. The bytes are kept, and the session stays open.
+    /// - Throws: `SIZE_MISMATCH`, or `FORBIDDEN` for a file that is too small. The bytes are kept,
+    ///   and the session stays open.
     mutating func declareEnd(keeping tail: ChunkWrite?) async throws {
         let ledger = await session.ledger
         let isRight =
             ledger.record.fileSize.map { $0 == offset } ?? (ledger.claimedEnd <= offset)
-        guard isRight else {
-            try await commitDeferred()
-            if let tail { try await finish(tail, isLast: false) }
-            throw EngineError(.sizeMismatch, "The file is not complete at byte \(offset).")
-        }
-        try await session.declareSize(offset)
+        let refusal: EngineError? =
+            isRight
+            ? ledger.record.refusal(ofSize: offset)
+            : EngineError(.sizeMismatch, "The file is not complete at byte \(offset).")
+        guard let refusal else { return try await session.declareSize(offset) }
+        try await commitDeferred()
+        if let tail { try await finish(tail, isLast: false) }
+        throw refusal
     }
 
     func verifyChecksum() async throws {

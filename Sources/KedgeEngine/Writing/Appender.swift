@@ -91,10 +91,13 @@ struct Appender {
     /// Returns the error for a body that continues beyond the limit.
     private func beyondLimit() async -> EngineError {
         if put.declaredSize == limit { return EngineError(.lengthMismatch, Self.beyondEnd) }
-        guard await session.ledger.record.fileSize != limit else {
+        let record = await session.ledger.record
+        guard record.fileSize != limit else {
             return EngineError(.lengthMismatch, Self.beyondEnd)
         }
-        return EngineError(.fileTooLarge, "The body is larger than this service accepts.")
+        return .tooLarge(
+            "The body is larger than the upload may be.",
+            maxBytes: context.maxFileSize(of: record))
     }
 
     private static let beyondEnd = "The body continues after the end of the file."

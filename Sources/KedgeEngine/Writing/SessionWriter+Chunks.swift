@@ -11,6 +11,7 @@ extension SessionWriter {
         let before = try await session.view(ofChunk: put.index)
         let (chunk, range) = try put.validate(
             before.layout, bodyByteCount: body.announcedByteCount)
+        try await session.requirePermitted(range.end)
         if let outcome = try await answer(put, chunk, known: before, session) { return outcome }
         return try await writing(.chunk(put.index), of: session, in: place) { writer in
             // The chunk may have been committed by the writer that this one waited for.

@@ -62,7 +62,7 @@ struct SessionWriter: Sendable {
                 if !put.countsAtItsEnd { try await session.declareSize(size) }
             }
             let settings = self.context.configuration
-            var limit = size ?? settings.maxFileSize
+            var limit = size ?? self.context.maxFileSize(of: ledger.record)
             if put.countsAtItsEnd { limit = min(limit, put.offset + settings.maxCheckedByteCount) }
             var appender = Appender(
                 session: session, context: self.context, writer: writer, put: put, limit: limit)
@@ -75,17 +75,21 @@ struct SessionWriter: Sendable {
         guard put.offset == ledger.contiguousOffset else {
             throw EngineError.offsetMismatch(expected: ledger.contiguousOffset)
         }
+        let maxFileSize = context.maxFileSize(of: ledger.record)
         if let declared = put.declaredSize {
-            guard declared <= context.configuration.maxFileSize else { throw context.tooLarge() }
+            guard declared <= maxFileSize else {
+                throw EngineError.tooLarge(maxBytes: maxFileSize)
+            }
             guard declared >= ledger.claimedEnd, declared == ledger.record.fileSize ?? declared
             else {
                 throw EngineError(
                     .sizeMismatch, "The size of the file is not \(declared) bytes.")
             }
+            if let refusal = ledger.record.refusal(ofSize: declared) { throw refusal }
         }
         let (end, overflow) = put.offset.addingReportingOverflow(announced ?? 0)
-        let limit = ledger.record.fileSize ?? put.declaredSize ?? context.configuration.maxFileSize
-        guard !overflow, end <= limit else { throw context.tooLarge() }
+        let limit = ledger.record.fileSize ?? put.declaredSize ?? maxFileSize
+        guard !overflow, end <= limit else { throw EngineError.tooLarge(maxBytes: maxFileSize) }
         if put.countsAtItsEnd, end - put.offset > context.configuration.maxCheckedByteCount {
             throw EngineError.tooLarge(
                 "The body is too large for a request with a checksum.",
