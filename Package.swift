@@ -26,6 +26,7 @@ let hummingbird = product("Hummingbird", of: "hummingbird")
 let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle")
 let logging = product("Logging", of: "swift-log")
 let nioCore = product("NIOCore", of: "swift-nio")
+let nioTLS = [product("NIOSSL", of: "swift-nio-ssl"), product("NIOTLS", of: "swift-nio")]
 /// HTTP/1 on NIO, with the types of `httpTypes`.
 let nioHTTP = [
     product("NIOHTTP1", of: "swift-nio"),
@@ -54,6 +55,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-system", from: "1.8.1"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(
@@ -120,8 +122,8 @@ let package = Package(
         .target(
             name: "KedgeServer",
             dependencies: basics + nioHTTP + [
-                "KedgeEngine", "KedgeIdentity", "KedgeMetrics", configuration, httpTypes,
-                hummingbird, lifecycle, logging, nioCore,
+                "KedgeEngine", "KedgeIdentity", "KedgeMetrics", "KedgeTLS", configuration,
+                httpTypes, hummingbird, lifecycle, logging, nioCore,
                 product("HummingbirdCore", of: "hummingbird"),
                 product("SystemPackage", of: "swift-system"), yams,
             ], plugins: ["EmbedMigrations"]),
@@ -132,6 +134,12 @@ let package = Package(
                 "KedgeMigrations", "KedgeModel", grdb,
             ],
             plugins: ["EmbedMigrations"]),
+        // TLS of the server: its certificate, which is exchanged while it runs.
+        .target(
+            name: "KedgeTLS",
+            dependencies: nioTLS + [
+                "KedgeFiles", "KedgeLocks", "KedgeModel", logging, nioCore,
+            ]),
 
         // The client: durable transfers, scheduling, retry, promotion of downloads.
         .target(
@@ -236,7 +244,7 @@ let package = Package(
             name: "KedgeServerTests",
             dependencies: basics + [
                 "KedgeDisk", "KedgeEngine", "KedgeIdentity", "KedgeSQLite", "KedgeServer",
-                "KedgeTesting",
+                "KedgeTLS", "KedgeTesting",
                 lifecycle, logging, yams,
             ]),
         .testTarget(
@@ -245,6 +253,9 @@ let package = Package(
                 "KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeMigrations", "KedgeModel",
                 "KedgeSQLite", "KedgeTesting", grdb,
             ]),
+        .testTarget(
+            name: "KedgeTLSTests",
+            dependencies: ["KedgeFiles", "KedgeModel", "KedgeTLS", "KedgeTesting"]),
     ]
 )
 

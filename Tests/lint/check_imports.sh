@@ -50,14 +50,17 @@ check_targets() {
     only_in 'CCrypto' 'KedgeHash|KedgeSecrets' \
         'libcrypto stays behind KedgeHash and KedgeSecrets' <<<"$list"
     only_in 'CSHA256' 'KedgeHash' 'hashing stays behind KedgeHash' <<<"$list"
-    only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|kedge' \
+    only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|KedgeTLS|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"
+    only_in 'NIOSSL|NIOTLS' 'KedgeTLS' 'TLS stays behind KedgeTLS' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
     nothing_but 'KedgeIdentity' 'Foundation|KedgeHash|KedgeModel|KedgeSecrets' \
         'KedgeIdentity is values only' <<<"$list"
     nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
     nothing_but 'KedgeMetrics' 'KedgeLocks' 'KedgeMetrics needs a lock and nothing else' <<<"$list"
+    nothing_but 'KedgeTLS' 'KedgeFiles|KedgeLocks|KedgeModel|Logging|NIOCore|NIOSSL|NIOTLS' \
+        'KedgeTLS knows files and connections' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
         'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeIdentity|KedgeLocks|KedgeModel' \
@@ -131,6 +134,9 @@ check_itself() {
     plant Sources/KedgeSecrets/A.swift 'internal import CSHA256'
     plant Sources/KedgeMetrics/A.swift 'internal import KedgeLocks'
     plant Sources/KedgeMetrics/A.swift 'internal import Foundation'
+    plant Sources/KedgeServer/C.swift 'internal import NIOSSL'
+    plant Sources/KedgeTLS/A.swift 'internal import NIOSSL'
+    plant Sources/KedgeTLS/A.swift 'internal import Hummingbird'
     plant Sources/KedgeTransport/A.swift 'public import HTTPTypes'
     plant Sources/KedgeTransport/A.swift 'internal import KedgeModel'
     plant Sources/KedgeHash/A.swift 'final class C: @unchecked Sendable {} // known'
@@ -161,6 +167,8 @@ Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCu
 Sources/KedgeSecrets/A.swift imports CSHA256: KedgeSecrets has no I/O
 Sources/KedgeSecrets/A.swift imports CSHA256: hashing stays behind KedgeHash
 Sources/KedgeServer/B.swift imports CPostgres: libpq stays behind KedgePostgres
+Sources/KedgeServer/C.swift imports NIOSSL: TLS stays behind KedgeTLS
+Sources/KedgeTLS/A.swift imports Hummingbird: KedgeTLS knows files and connections
 Sources/KedgeTransport/A.swift imports KedgeModel: KedgeTransport is a vocabulary
 EXPECTED
     )
