@@ -27,13 +27,13 @@ package struct KedgeService: Service {
     /// - Parameters:
     ///   - tokens: The store of the API tokens; needed with ``IdentityMode/tokens``.
     ///   - onRunning: Called with the port once the server accepts connections.
-    /// - Throws: The errors of ``check(_:)``.
+    /// - Throws: The errors of ``ListenPolicy``.
     package init(
         engine: TransferEngine, configuration: ServiceConfiguration,
         tokens: (any TokenStore)? = nil, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
-        try Self.check(configuration)
+        try ListenPolicy.check(configuration)
         self.engine = engine
         self.configuration = configuration
         self.logger = logger
@@ -45,30 +45,6 @@ package struct KedgeService: Service {
             self.tokens = TokenLookup(store: tokens, now: { engine.now }, logger: logger)
         }
         self.onRunning = onRunning
-    }
-
-    /// Checks settings that only a running service would refuse.
-    ///
-    /// - Throws: ``ConfigurationError``
-    package static func check(_ configuration: ServiceConfiguration) throws {
-        guard !configuration.isLoopback else { return }
-        let host = "host is \(configuration.host), which is not a loopback address"
-        guard configuration.identityMode == .tokens else {
-            throw ConfigurationError(
-                "\(host): without authentication the service listens on loopback only "
-                    + "(127.0.0.1, ::1, localhost). Set identity.mode to tokens, or put an "
-                    + "authenticating proxy in front.")
-        }
-        guard configuration.acceptsPlainHTTP else {
-            throw ConfigurationError(
-                "\(host): tokens would cross the network without TLS. Set identity.plainHTTP to "
-                    + "on if a proxy in front ends TLS and nothing else can reach this address.")
-        }
-        guard !configuration.trustedProxies.isEmpty else {
-            throw ConfigurationError(
-                "\(host), and identity.plainHTTP is on: name the proxy that ends TLS in "
-                    + "trustedProxies.")
-        }
     }
 
     package func run() async throws {

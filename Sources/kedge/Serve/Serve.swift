@@ -21,7 +21,7 @@ struct Serve: AsyncParsableCommand {
         let configuration = try await checked { try loader.configuration() }
         guard !printConfig else { return StandardOutput.write(loader.printed()) }
         guard !checkConfig else {
-            try await checked { try KedgeService.check(configuration) }
+            try await checked { try ListenPolicy.check(configuration) }
             return StandardError.write("The settings are valid.\n")
         }
         try await ServerProcess(configuration: configuration).run()

@@ -1,0 +1,53 @@
+/// The combinations of settings with which a service may listen. `kedge serve --check-config` checks
+/// them, too.
+package enum ListenPolicy {
+    /// Returns why the service must not start, in one sentence with the setting that cures it; nil
+    /// if it may start.
+    typealias Rule = @Sendable (ServiceConfiguration) -> String?
+
+    /// In the order in which an operator should cure them.
+    private static let rules: [Rule] = [
+        refusesAnonymousClients, refusesPlainHTTP, refusesPlainHTTPWithoutProxy,
+    ]
+
+    /// Checks all rules.
+    ///
+    /// - Throws: ``ConfigurationError``
+    package static func check(_ configuration: ServiceConfiguration) throws {
+        for rule in rules {
+            if let refusal = rule(configuration) { throw ConfigurationError(refusal) }
+        }
+    }
+
+    @Sendable private static func refusesAnonymousClients(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard !configuration.isLoopback, configuration.identityMode == .anonymous else {
+            return nil
+        }
+        return "\(place(configuration)): without authentication the service listens on loopback "
+            + "only (127.0.0.1, ::1, localhost). Set identity.mode to tokens, or put an "
+            + "authenticating proxy in front."
+    }
+
+    @Sendable private static func refusesPlainHTTP(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard !configuration.isLoopback, !configuration.acceptsPlainHTTP else { return nil }
+        return "\(place(configuration)): tokens would cross the network without TLS. Set "
+            + "identity.plainHTTP to on if a proxy in front ends TLS and nothing else can reach "
+            + "this address."
+    }
+
+    @Sendable private static func refusesPlainHTTPWithoutProxy(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard !configuration.isLoopback, configuration.trustedProxies.isEmpty else { return nil }
+        return "\(place(configuration)), and identity.plainHTTP is on: name the proxy that ends "
+            + "TLS in trustedProxies."
+    }
+
+    private static func place(_ configuration: ServiceConfiguration) -> String {
+        "host is \(configuration.host), which is not a loopback address"
+    }
+}
