@@ -13,6 +13,9 @@ package enum MetricName: Int, CaseIterable, Sendable {
     case httpRequestsInFlight
     case errors
     case connections
+    // TLS.
+    case tlsHandshakes
+    case tlsCertificateExpiry
     // Transfers.
     case uploadBytes
     case downloadBytes
@@ -51,7 +54,7 @@ package enum MetricName: Int, CaseIterable, Sendable {
 
     /// The rows in the order of the cases.
     private static let table: [MetricDefinition] =
-        httpTable + transferTable + sessionTable + storeTable + scrubTable + processTable
+        httpTable + tlsTable + transferTable + sessionTable + storeTable + scrubTable + processTable
 
     private static let httpTable: [MetricDefinition] = [
         .counter(
@@ -70,6 +73,16 @@ package enum MetricName: Int, CaseIterable, Sendable {
             .errors, "kedge_errors_total", labels: ["code"],
             "Responses with an error, by its code."),
         .gauge(.connections, "kedge_connections", "Open connections of clients."),
+    ]
+
+    private static let tlsTable: [MetricDefinition] = [
+        .counter(
+            .tlsHandshakes, "kedge_tls_handshakes_total", labels: ["outcome"],
+            "Ended TLS handshakes; outcome is completed, failed, aborted by the client, or timeout."
+        ),
+        .gauge(
+            .tlsCertificateExpiry, "kedge_tls_certificate_expiry_seconds", unit: .seconds,
+            "Unix time at which the certificate in use expires; absent without TLS."),
     ]
 
     private static let transferTable: [MetricDefinition] = [

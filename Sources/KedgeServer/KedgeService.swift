@@ -3,6 +3,7 @@ internal import HummingbirdCore
 package import KedgeEngine
 package import KedgeIdentity
 internal import KedgeModel
+internal import KedgeTLS
 package import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -22,6 +23,8 @@ package struct KedgeService: Service {
     private let metrics: ServiceMetrics
     /// Nil where every client is anonymous.
     private let tokens: TokenLookup?
+    /// Nil for HTTP without TLS.
+    private let certificate: CertificateWatch?
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameters:
@@ -44,8 +47,26 @@ package struct KedgeService: Service {
             guard let tokens else { preconditionFailure("tokens need their store") }
             self.tokens = TokenLookup(store: tokens, now: { engine.now }, logger: logger)
         }
+        certificate = try Self.watchedCertificate(configuration, metrics, logger)
         self.onRunning = onRunning
     }
+
+    private static func watchedCertificate(
+        _ configuration: ServiceConfiguration, _ metrics: ServiceMetrics, _ logger: Logger
+    ) throws -> CertificateWatch? {
+        guard let tls = configuration.tls else { return nil }
+        do throws(CertificateFailure) {
+            return CertificateWatch(
+                certificates: try CertificateReloader(tls), metrics: metrics,
+                interval: configuration.certificateCheckInterval, logger: logger)
+        } catch {
+            throw ConfigurationError(error.description)
+        }
+    }
+
+    /// Reads the certificate and its key again, for new connections. A bad pair is logged, and the
+    /// one before stays in use. Does nothing without TLS.
+    package func reloadCertificate() async { await certificate?.reload() }
 
     package func run() async throws {
         if tokens == nil {
@@ -82,6 +103,12 @@ package struct KedgeService: Service {
                 return false
             }
             metrics.observe(table)
+            if let certificate {
+                group.addTask {
+                    await certificate.run()
+                    return false
+                }
+            }
             if let address = configuration.metricsAddress {
                 let listener = MetricsListener(
                     address: address, metrics: metrics.metrics, logger: logger)
@@ -146,12 +173,12 @@ package struct KedgeService: Service {
             health: HealthRoutes(
                 engine: engine, drain: drain, acceptance: acceptance,
                 tusEndpoint: configuration.tusEndpoint),
-            tusEndpoint: configuration.tusEndpoint, publicAddress: configuration.publicAddress,
+            tusEndpoint: configuration.tusEndpoint, publicAddress: publicAddress,
             uploadTargets: configuration.uploadTargets, metrics: metrics
         ).makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
-                proxies: configuration.trustedProxies),
+                proxies: configuration.trustedProxies, isSecure: configuration.tls != nil),
             authenticator: Authenticator(tokens: tokens))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
@@ -159,7 +186,7 @@ package struct KedgeService: Service {
             lingerByteCount: Int(clamping: configuration.engine.chunkSizes.upperBound),
             table: table, proxies: configuration.trustedProxies,
             readerWindow: configuration.answerWindow, interim: configuration.interim, drain: drain,
-            logger: logger)
+            tls: tls, logger: logger)
         return Application(
             responder: responder,
             server: HTTPServerBuilder { HTTPConnection(responder: $0, settings: settings) },
@@ -172,6 +199,20 @@ package struct KedgeService: Service {
                 await onRunning(channel.localAddress?.port ?? 0)
             },
             logger: logger)
+    }
+
+    private var publicAddress: PublicAddress {
+        var address = configuration.publicAddress
+        address.isSecure = configuration.tls != nil
+        return address
+    }
+
+    private var tls: TLSServer? {
+        certificate.map { certificate in
+            TLSServer(
+                certificate.certificates, handshakeTimeout: configuration.handshakeTimeout,
+                logger: logger, onHandshake: { [metrics] in metrics.handshakeEnded($0) })
+        }
     }
 
     /// Adds ``AcceptPause`` to the listening channel, which Hummingbird creates.

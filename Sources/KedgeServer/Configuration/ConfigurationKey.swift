@@ -45,6 +45,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case metricsListen = "metrics.listen"
     case identityMode = "identity.mode"
     case identityPlainHTTP = "identity.plainHTTP"
+    case tlsCertificate = "tls.certificate"
+    case tlsKey = "tls.key"
+    case tlsMinimum = "tls.minimum"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -89,6 +92,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .metricsListen: ""
         case .identityMode: "none"
         case .identityPlainHTTP: "off"
+        case .tlsCertificate: ""
+        case .tlsKey: ""
+        case .tlsMinimum: "1.2"
         }
     }
 
@@ -96,7 +102,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     package var summary: String {
         switch self {
         case .host:
-            "Address to listen on; others than loopback need identity.mode and "
+            "Address to listen on; others than loopback need identity.mode, and tls.certificate or "
                 + "identity.plainHTTP."
         case .port: "Port to listen on; 0 picks a free one."
         case .allowedHosts:
@@ -160,8 +166,15 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "none: every client is the same anonymous owner, on loopback only; or tokens: each "
                 + "request needs an API token."
         case .identityPlainHTTP:
-            "on permits to listen beyond loopback with identity.mode tokens, for a proxy in "
-                + "trustedProxies that ends TLS."
+            "on permits to listen beyond loopback without TLS, with identity.mode tokens and a "
+                + "proxy in trustedProxies that ends TLS."
+        case .tlsCertificate:
+            "PEM file of the server's certificate, followed by those of its authorities; empty for "
+                + "HTTP without TLS."
+        case .tlsKey:
+            "PEM file of the certificate's private key, which only the user of the service may "
+                + "access."
+        case .tlsMinimum: "Oldest version of TLS to accept: 1.2 or 1.3."
         }
     }
 

@@ -4,6 +4,7 @@ internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeHash
 internal import KedgeModel
+internal import KedgeTLS
 internal import Logging
 internal import SystemPackage
 internal import Yams
@@ -184,7 +185,21 @@ package struct ConfigurationLoader {
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)),
             metricsAddress: try metricsAddress(),
             identityMode: try choice(.identityMode, IdentityMode.init(rawValue:)),
-            acceptsPlainHTTP: try isOn(.identityPlainHTTP))
+            acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings())
+    }
+
+    /// - Returns: Nil for HTTP without TLS.
+    private func tlsSettings() throws -> TLSSettings? {
+        let (certificate, key) = (text(.tlsCertificate), text(.tlsKey))
+        let minimum = try choice(.tlsMinimum, TLSMinimum.init(rawValue:))
+        guard !certificate.isEmpty || !key.isEmpty else { return nil }
+        guard !key.isEmpty else {
+            throw ConfigurationError("tls.certificate is set without tls.key: set both or neither.")
+        }
+        guard !certificate.isEmpty else {
+            throw ConfigurationError("tls.key is set without tls.certificate: set both or neither.")
+        }
+        return TLSSettings(certificatePath: certificate, keyPath: key, minimum: minimum)
     }
 
     /// Refuses `*` unless ``ConfigurationKey/allowAnyHost`` is on. With `*`, a page can let its own

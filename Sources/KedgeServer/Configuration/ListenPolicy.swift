@@ -1,5 +1,9 @@
-/// The combinations of settings with which a service may listen. `kedge serve --check-config` checks
-/// them, too.
+internal import KedgeFiles
+internal import KedgeModel
+internal import KedgeTLS
+
+/// The combinations of settings with which a service may listen. `kedge serve --check-config`
+/// checks them, too.
 package enum ListenPolicy {
     /// Returns why the service must not start, in one sentence with the setting that cures it; nil
     /// if it may start.
@@ -8,6 +12,7 @@ package enum ListenPolicy {
     /// In the order in which an operator should cure them.
     private static let rules: [Rule] = [
         refusesAnonymousClients, refusesPlainHTTP, refusesPlainHTTPWithoutProxy,
+        refusesBadCertificate,
     ]
 
     /// Checks all rules.
@@ -17,6 +22,18 @@ package enum ListenPolicy {
         for rule in rules {
             if let refusal = rule(configuration) { throw ConfigurationError(refusal) }
         }
+    }
+
+    /// Returns what an operator should know, although the service starts.
+    package static func warnings(of configuration: ServiceConfiguration) -> [String] {
+        // The check reports a certificate that cannot be read.
+        guard let tls = configuration.tls, let certificate = try? ServerCertificate.load(tls),
+            certificate.expiresAt < SystemWallClock().now()
+        else { return [] }
+        return [
+            "tls.certificate: \(tls.certificatePath) expired at \(certificate.expiresAt); clients "
+                + "refuse it."
+        ]
     }
 
     @Sendable private static func refusesAnonymousClients(
@@ -33,18 +50,33 @@ package enum ListenPolicy {
     @Sendable private static func refusesPlainHTTP(
         _ configuration: ServiceConfiguration
     ) -> String? {
-        guard !configuration.isLoopback, !configuration.acceptsPlainHTTP else { return nil }
+        guard !configuration.isLoopback, configuration.tls == nil, !configuration.acceptsPlainHTTP
+        else { return nil }
         return "\(place(configuration)): tokens would cross the network without TLS. Set "
-            + "identity.plainHTTP to on if a proxy in front ends TLS and nothing else can reach "
-            + "this address."
+            + "tls.certificate and tls.key, or identity.plainHTTP to on if a proxy in front ends "
+            + "TLS and nothing else can reach this address."
     }
 
     @Sendable private static func refusesPlainHTTPWithoutProxy(
         _ configuration: ServiceConfiguration
     ) -> String? {
-        guard !configuration.isLoopback, configuration.trustedProxies.isEmpty else { return nil }
+        guard !configuration.isLoopback, configuration.tls == nil,
+            configuration.trustedProxies.isEmpty
+        else { return nil }
         return "\(place(configuration)), and identity.plainHTTP is on: name the proxy that ends "
             + "TLS in trustedProxies."
+    }
+
+    @Sendable private static func refusesBadCertificate(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard let tls = configuration.tls else { return nil }
+        do throws(CertificateFailure) {
+            _ = try ServerCertificate.load(tls)
+            return nil
+        } catch {
+            return error.description
+        }
     }
 
     private static func place(_ configuration: ServiceConfiguration) -> String {

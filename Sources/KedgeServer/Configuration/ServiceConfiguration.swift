@@ -2,6 +2,7 @@ package import KedgeEngine
 package import KedgeFiles
 package import KedgeHash
 internal import KedgeModel
+package import KedgeTLS
 package import Logging
 
 /// The settings of the server. See ``ConfigurationKey`` for names and defaults.
@@ -57,6 +58,12 @@ package struct ServiceConfiguration: Sendable {
     package var identityMode: IdentityMode
     /// Whether tokens may arrive without TLS from other machines, because a proxy there ends it.
     package var acceptsPlainHTTP: Bool
+    /// The certificate of the server; nil for HTTP without TLS.
+    package var tls: TLSSettings?
+    /// Time after which a connection without a complete TLS handshake is closed.
+    package var handshakeTimeout: Duration = .seconds(10)
+    /// Time between two checks of the files of the certificate for changes.
+    package var certificateCheckInterval: Duration = .seconds(60)
 
     /// Whether rows or bytes are in the data directory.
     package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }

@@ -36,7 +36,8 @@ struct RawConnection: Sendable {
     @TaskLocal static var current: RawConnection?
 
     let bodies: BodySource
-    let files: FileSender
+    /// Nil under TLS, for which the bytes must pass through this process.
+    let files: FileSender?
     /// Progress of the current request's body.
     let progress: BodyProgress
     let interim: InterimPolicy

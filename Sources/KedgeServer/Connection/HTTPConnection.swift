@@ -1,6 +1,7 @@
 internal import Hummingbird
 internal import HummingbirdCore
 internal import KedgeEngine
+internal import KedgeTLS
 internal import Logging
 internal import NIOCore
 internal import NIOHTTP1
@@ -20,6 +21,8 @@ struct HTTPConnection: HTTPChannelHandler {
         var readerWindow: Duration
         var interim: InterimPolicy
         var drain: DrainState
+        /// Nil for HTTP without TLS.
+        var tls: TLSServer?
         var logger: Logger
     }
 
@@ -40,6 +43,8 @@ struct HTTPConnection: HTTPChannelHandler {
         channel.eventLoop.makeCompletedFuture {
             // Limits the bytes that wait in memory while no task reads the body.
             try channel.syncOptions?.setOption(.maxMessagesPerRead, value: 1)
+            try settings.tls?.addHandlers(to: channel)
+            let isSecure = settings.tls != nil
             let pipeline = channel.pipeline.syncOperations
             var limits = NIOHTTPDecoderLimitConfiguration()
             limits.maxHeaderFieldSize = Self.headerLimits.field
@@ -51,7 +56,7 @@ struct HTTPConnection: HTTPChannelHandler {
                 withDecoderLimitConfiguration: limits)
             let wire = WireHandler(logger: settings.logger)
             try pipeline.addHandler(wire)
-            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: false))
+            try pipeline.addHandler(HTTP1ToHTTPServerCodec(secure: isSecure))
             let progress = BodyProgress()
             try pipeline.addHandler(
                 ConnectionGuard(
@@ -71,8 +76,8 @@ struct HTTPConnection: HTTPChannelHandler {
                     configuration: .init(isOutboundHalfClosureEnabled: true)),
                 raw: RawConnection(
                     bodies: BodySource(intake, eventLoop: channel.eventLoop),
-                    files: FileSender(wire, eventLoop: channel.eventLoop), progress: progress,
-                    interim: settings.interim))
+                    files: isSecure ? nil : FileSender(wire, eventLoop: channel.eventLoop),
+                    progress: progress, interim: settings.interim))
         }
     }
 

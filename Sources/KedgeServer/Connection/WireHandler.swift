@@ -142,6 +142,10 @@ final class WireHandler: ChannelDuplexHandler {
 
     private func closeOutput(_ context: ChannelHandlerContext) {
         isOutputClosed = true
+        // From here on this handler asks for each read. Under TLS, a read may bring only a part of
+        // a record and reach no handler; without automatic reads, TLS repeats it by itself. Fails
+        // only for a closed connection.
+        try? context.channel.syncOptions?.setOption(.autoRead, value: false)
         context.close(mode: .output, promise: nil)
         context.read()
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)

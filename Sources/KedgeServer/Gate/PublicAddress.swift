@@ -8,6 +8,8 @@ package struct PublicAddress: Hashable, Sendable {
     package static let ofRequests = PublicAddress(base: nil)
 
     private let base: String?
+    /// Whether the service itself ends TLS.
+    var isSecure = false
 
     private init(base: String?) { self.base = base }
 
@@ -31,25 +33,26 @@ package struct PublicAddress: Hashable, Sendable {
 
     /// The absolute URL of a path, or the path itself when scheme and host are not known.
     ///
-    /// They are known from the settings, from `X-Forwarded-Proto`, or when the request names a
-    /// loopback host and shows no proxy. A wrong scheme would not work, but a path leads to where
-    /// the request went.
+    /// They are known from the settings, from `X-Forwarded-Proto`, or when the request shows no
+    /// proxy and either uses TLS or names a loopback host. A wrong scheme would not work, but a
+    /// path leads to where the request went.
     ///
     /// A client that forges these fields affects only its own response.
     func url(_ path: String, asked request: Request) -> String {
         if let base { return base + path }
-        guard let host = request.head.authority, let scheme = Self.scheme(of: request, host) else {
+        guard let host = request.head.authority, let scheme = self.scheme(of: request, host) else {
             return path
         }
         return "\(scheme)://\(host)\(path)"
     }
 
-    private static func scheme(of request: Request, _ host: String) -> String? {
+    private func scheme(of request: Request, _ host: String) -> String? {
         if let forwarded = request.headers[.xForwardedProto]?.lowercased() {
             return ["http", "https"].contains(forwarded) ? forwarded : nil
         }
         let isNear = Authority(host).map { Loopback.contains($0.host) } ?? false
         // A client may have reached the proxy by another scheme and host than the proxy uses here.
-        return isNear && !request.headers.showProxy ? "http" : nil
+        guard !request.headers.showProxy else { return nil }
+        return isSecure ? "https" : isNear ? "http" : nil
     }
 }

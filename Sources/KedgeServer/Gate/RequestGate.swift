@@ -16,12 +16,16 @@ package struct RequestGate: Sendable {
     var cors = CORSPolicy.sameOrigin
     /// Proxies whose `X-Forwarded-For` is trusted.
     var proxies = TrustedProxies.none
+    /// Whether the server itself ends TLS.
+    var isSecure = false
 
     package init(
         allowedHosts: Set<String>,
         cors: CORSPolicy = CORSPolicy.sameOrigin,
-        proxies: TrustedProxies = TrustedProxies.none
+        proxies: TrustedProxies = TrustedProxies.none,
+        isSecure: Bool = false
     ) {
+        self.isSecure = isSecure
         self.allowedHosts = allowedHosts
         self.cors = cors
         self.proxies = proxies
@@ -90,11 +94,13 @@ package struct RequestGate: Sendable {
         allowedHosts.contains("*") || allowedHosts.contains(host.host)
     }
 
-    /// Whether the page comes from this server, which has no TLS. An HTTPS page comes either
-    /// through a proxy with a configured name or from another server.
+    /// Whether the page comes from this server.
+    ///
+    /// A server with TLS has only HTTPS pages. Without TLS, an HTTPS page comes either through a
+    /// proxy with a configured name or from another server.
     private func isOwn(_ text: String, at host: Authority) -> Bool {
         guard let origin = WebOrigin(text), origin.isOrigin(of: host) else { return false }
-        return !origin.isSecure || isConfigured(host)
+        return isSecure ? origin.isSecure : !origin.isSecure || isConfigured(host)
     }
 }
 

@@ -2,6 +2,7 @@ internal import Foundation
 package import KedgeEngine
 internal import KedgeMetrics
 internal import KedgeModel
+internal import KedgeTLS
 
 /// Records what the service does, for `GET /metrics`.
 package struct ServiceMetrics: Sendable {
@@ -19,6 +20,23 @@ package struct ServiceMetrics: Sendable {
     /// Adds the collector of the number of open connections.
     func observe(_ connections: ConnectionTable) {
         metrics.addCollector { [MetricSample(.connections, Double(connections.openCount))] }
+    }
+
+    /// Begins to count handshakes. All outcomes are zero at first, so that Prometheus sees the
+    /// first one of each.
+    func observeHandshakes() {
+        for outcome in HandshakeOutcome.allCases {
+            metrics.increment(.tlsHandshakes, by: 0, [outcome.rawValue])
+        }
+    }
+
+    func handshakeEnded(_ outcome: HandshakeOutcome) {
+        metrics.increment(.tlsHandshakes, [outcome.rawValue])
+    }
+
+    func certificateLoaded(_ certificate: ServerCertificate) {
+        let expiry = certificate.expiresAt.millisecondsSinceEpoch / 1000
+        metrics.set(.tlsCertificateExpiry, to: Double(expiry))
     }
 
     func requestBegan() { metrics.increment(.httpRequestsInFlight) }

@@ -22,6 +22,9 @@ struct Serve: AsyncParsableCommand {
         guard !printConfig else { return StandardOutput.write(loader.printed()) }
         guard !checkConfig else {
             try await checked { try ListenPolicy.check(configuration) }
+            for warning in ListenPolicy.warnings(of: configuration) {
+                StandardError.write("kedge: \(printable(warning))\n")
+            }
             return StandardError.write("The settings are valid.\n")
         }
         try await ServerProcess(configuration: configuration).run()
@@ -90,6 +93,9 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.identityMode)) var identityMode: String?
     @Option(name: .customLong("identity-plain-http"), help: help(.identityPlainHTTP))
     var identityPlainHTTP: String?
+    @Option(help: help(.tlsCertificate), completion: .file()) var tlsCertificate: String?
+    @Option(help: help(.tlsKey), completion: .file()) var tlsKey: String?
+    @Option(help: help(.tlsMinimum)) var tlsMinimum: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -116,6 +122,7 @@ struct ServerSettings: ParsableArguments {
             .interim: resumableUploadInterim, .corsOrigins: corsAllowedOrigins,
             .metricsListen: metricsListen,
             .identityMode: identityMode, .identityPlainHTTP: identityPlainHTTP,
+            .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsMinimum: tlsMinimum,
         ]
     }
 

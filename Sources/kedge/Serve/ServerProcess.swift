@@ -56,7 +56,8 @@ struct ServerProcess {
             ) { [configuration] port in
                 // For the user, and for a parent process that chose port 0.
                 Announcement.write(
-                    "serving on http://\(configuration.host):\(port), "
+                    "serving on \(configuration.tls == nil ? "http" : "https")://"
+                        + "\(configuration.host):\(port), "
                         + Self.places(configuration), .notice, in: configuration)
             }
         }
