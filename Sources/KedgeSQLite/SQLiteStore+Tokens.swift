@@ -42,6 +42,16 @@ extension SQLiteStore: TokenStore {
         }
     }
 
+    package func hasValidToken(at now: Timestamp) async throws -> Bool {
+        try await commits.read { db in
+            try db.exists(
+                """
+                SELECT 1 FROM token
+                WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?) LIMIT 1
+                """, [now.millisecondsSinceEpoch])
+        }
+    }
+
     package func revokeToken(_ id: TokenID, at now: Timestamp) async throws -> Bool {
         try await commits.write { db in
             try db.run(

@@ -15,6 +15,9 @@ package protocol TokenStore: Sendable {
     /// - Parameter owner: Only tokens of this owner; nil for all.
     func tokens(of owner: OwnerID?, limit: Int) async throws -> [TokenRecord]
 
+    /// Whether there is a token that is neither expired nor revoked.
+    func hasValidToken(at now: Timestamp) async throws -> Bool
+
     /// Revokes a token. A repetition keeps the time of the first revocation.
     ///
     /// - Returns: Whether there is such a token.

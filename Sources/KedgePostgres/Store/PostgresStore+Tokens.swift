@@ -43,6 +43,17 @@ extension PostgresStore: TokenStore {
         }
     }
 
+    package func hasValidToken(at now: Timestamp) async throws -> Bool {
+        try await single { db in
+            try db.query(
+                """
+                SELECT 1 FROM token
+                WHERE revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $1) LIMIT 1
+                """, [.time(now)]
+            ).rowCount > 0
+        }
+    }
+
     package func revokeToken(_ id: TokenID, at now: Timestamp) async throws -> Bool {
         try await write { db in
             try db.query(

@@ -56,13 +56,8 @@ final class TokenLookup: Sendable {
         }
     }
 
-    /// Whether any of the newest tokens is valid.
-    func hasValidToken() async throws -> Bool {
-        let now = now()
-        return try await store.tokens(of: nil, limit: 1000).contains { token in
-            token.revokedAt == nil && token.expiresAt.map { $0 > now } ?? true
-        }
-    }
+    /// Whether there is a valid token.
+    func hasValidToken() async throws -> Bool { try await store.hasValidToken(at: now()) }
 
     /// Waits until all uses are recorded. The store may be closed afterwards, and no token may be
     /// verified.

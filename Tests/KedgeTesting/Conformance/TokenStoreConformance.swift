@@ -93,6 +93,23 @@ package enum TokenStoreConformance {
             #expect(try await store.token(other.id)?.revokedAt == nil)
             #expect(try await !store.revokeToken(.random(), at: Sample.time(5)))
         },
+        Case("a token is valid until it expires or is revoked") { store in
+            func isThereOne(at second: Int64) async throws -> Bool {
+                try await store.hasValidToken(at: Sample.time(second))
+            }
+            #expect(try await !isThereOne(at: 0))
+            var brief = TokenRecord.sample()
+            brief.expiresAt = Sample.time(10)
+            try await store.insert(brief)
+            #expect(try await isThereOne(at: 9))
+            #expect(try await !isThereOne(at: 10))
+            let endless = TokenRecord.sample()
+            try await store.insert(endless)
+            #expect(try await isThereOne(at: 10))
+            #expect(try await store.revokeToken(endless.id, at: Sample.time(5)))
+            #expect(try await !isThereOne(at: 10))
+            #expect(try await isThereOne(at: 9))
+        },
         Case("the last use never moves back") { store in
             let token = TokenRecord.sample()
             try await store.insert(token)
