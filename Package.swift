@@ -231,7 +231,9 @@ let package = Package(
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(
             name: "KedgePostgresTests",
-            dependencies: basics + ["KedgeEngine", "KedgePostgres", "KedgeTesting"]),
+            dependencies: basics + [
+                "KedgeEngine", "KedgeIdentity", "KedgePostgres", "KedgeTesting",
+            ]),
         .testTarget(
             name: "KedgeS3Tests",
             dependencies: basics + [

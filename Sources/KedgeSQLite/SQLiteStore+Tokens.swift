@@ -69,6 +69,9 @@ extension SQLiteStore: TokenStore {
                 """, [id.text, now.millisecondsSinceEpoch])
         }
     }
+
+    /// Ends at once: only this process uses the database.
+    package func identityChanges() -> AsyncStream<IdentityChange> { AsyncStream { $0.finish() } }
 }
 
 extension Database {

@@ -109,6 +109,12 @@ package struct KedgeService: Service {
                     return false
                 }
             }
+            if let tokens {
+                group.addTask {
+                    await tokens.followChanges()
+                    return false
+                }
+            }
             if let address = configuration.metricsAddress {
                 let listener = MetricsListener(
                     address: address, metrics: metrics.metrics, logger: logger)

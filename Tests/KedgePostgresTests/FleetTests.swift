@@ -1,4 +1,5 @@
 import KedgeEngine
+import KedgeIdentity
 import KedgeModel
 import KedgePostgres
 import KedgeTesting
@@ -139,6 +140,29 @@ import Testing
             }
             canceling.cancel()
             #expect(heard == record.id)
+        }
+    }
+
+    @Test func `a revocation on one node notifies the other`() async throws {
+        try await withTwoStores { first, second in
+            let changes = second.identityChanges()
+            let token = TokenRecord.sample()
+            try await first.insert(token)
+            // Notifications are lost until the listener is connected.
+            let revoking = Task {
+                while !Task.isCancelled {
+                    _ = try await first.revokeToken(.random(), at: Sample.time(1))
+                    _ = try await first.revokeToken(token.id, at: Sample.time(1))
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+            }
+            var heard: IdentityChange?
+            for await change in changes {
+                heard = change
+                break
+            }
+            revoking.cancel()
+            #expect(heard == .token(token.id), "an unknown token changes nothing")
         }
     }
 

@@ -25,4 +25,9 @@ package protocol TokenStore: Sendable {
 
     /// Records a use of a token; an earlier time than the stored one changes nothing.
     func touchToken(_ id: TokenID, at now: Timestamp) async throws
+
+    /// Returns a stream of the changes by all nodes from now on, until the store is closed. Best
+    /// effort: a change can be missing, for example after a lost connection. Ends at once if the
+    /// store has one node, or cannot notify.
+    func identityChanges() -> AsyncStream<IdentityChange>
 }

@@ -62,16 +62,25 @@ internal import Glibc
         return unsafe PQconsumeInput(pointer) == 1 && PQstatus(pointer) == CONNECTION_OK
     }
 
-    /// Waits until the server sends something unprompted. Returns the payloads of notifications.
-    func notifications(until deadline: Deadline) throws(PostgresFailure) -> [String] {
+    /// A notification of another connection (`NOTIFY`).
+    struct Notification {
+        let channel: String
+        let payload: String
+    }
+
+    /// Waits until the server sends something unprompted. Returns the notifications.
+    func notifications(until deadline: Deadline) throws(PostgresFailure) -> [Notification] {
         _ = wait(for: POLLIN, until: deadline)
         guard unsafe PQconsumeInput(pointer) == 1 else { throw lost() }
-        var payloads: [String] = []
+        var notifications: [Notification] = []
         while let notification = unsafe PQnotifies(pointer) {
-            payloads.append(unsafe String(cString: notification.pointee.extra))
+            notifications.append(
+                Notification(
+                    channel: unsafe String(cString: notification.pointee.relname),
+                    payload: unsafe String(cString: notification.pointee.extra)))
             unsafe PQfreemem(notification)
         }
-        return payloads
+        return notifications
     }
 
     private static func connect(_ parameters: [(keyword: String, value: String)]) -> OpaquePointer?

@@ -1,3 +1,4 @@
+internal import KedgeIdentity
 internal import KedgeLocks
 internal import KedgeModel
 
@@ -9,17 +10,15 @@ final class ChangeListener: Sendable {
     private struct State {
         var isStopped = false
         var isStarted = false
-        var nextKey = 0
-        var streams: [Int: AsyncStream<SessionID>.Continuation] = [:]
     }
 
     /// Longest single wait for a notification, and so the longest delay of a stop.
     private static let step: Duration = .milliseconds(500)
     /// Time after which a silent connection is probed.
     private static let silenceLimit: Duration = .seconds(30)
-    /// Notifications that may wait for a slow reader; the oldest are discarded first.
-    private static let bufferLimit = 1024
 
+    private let sessions = NotificationStreams<SessionID>()
+    private let identities = NotificationStreams<IdentityChange>()
     private let state = Mutex(State())
     private let string: ConnectionString
     private let configuration: PostgresConfiguration
@@ -34,37 +33,36 @@ final class ChangeListener: Sendable {
         self.onNotice = onNotice
     }
 
-    /// Returns a stream of the notifications from now on. The first call starts the thread.
+    /// Returns a stream of the changed sessions from now on.
     func changeNotifications() -> AsyncStream<SessionID> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: SessionID.self, bufferingPolicy: .bufferingNewest(Self.bufferLimit))
-        let (key, mustStart): (Int?, Bool) = state.withLock { state in
-            guard !state.isStopped else { return (nil, false) }
+        let stream = sessions.makeStream()
+        start()
+        return stream
+    }
+
+    /// Returns a stream of the changed tokens and owners from now on.
+    func identityChanges() -> AsyncStream<IdentityChange> {
+        let stream = identities.makeStream()
+        start()
+        return stream
+    }
+
+    /// Starts the thread, once.
+    private func start() {
+        let mustStart = state.withLock { state in
             defer { state.isStarted = true }
-            state.nextKey += 1
-            state.streams[state.nextKey] = continuation
-            return (state.nextKey, !state.isStarted)
-        }
-        guard let key else {
-            continuation.finish()
-            return stream
-        }
-        continuation.onTermination = { [weak self] _ in
-            _ = self?.state.withLock { $0.streams.removeValue(forKey: key) }
+            return !state.isStopped && !state.isStarted
         }
         if mustStart, !DetachedThread.start({ self.work() }) {
             onNotice("change notifications unavailable: no thread to listen on")
         }
-        return stream
     }
 
     /// Ends the streams at once, and the thread within half a second.
     func stop() {
-        let streams = state.withLock { state in
-            state.isStopped = true
-            return Array(state.streams.values)
-        }
-        for stream in streams { stream.finish() }
+        state.withLock { $0.isStopped = true }
+        sessions.finish()
+        identities.finish()
     }
 
     private var isStopped: Bool { state.withLock { $0.isStopped } }
@@ -78,7 +76,9 @@ final class ChangeListener: Sendable {
         while !isStopped {
             do {
                 let connection = try link.connected(until: .after(Self.step))
-                try connection.script("LISTEN \(PostgresConnection.channel)")
+                try connection.script(
+                    "LISTEN \(PostgresConnection.channel);"
+                        + " LISTEN \(PostgresConnection.identityChannel)")
                 isSilent = false
                 try listen(on: connection)
             } catch {
@@ -93,14 +93,22 @@ final class ChangeListener: Sendable {
     private func listen(on connection: PostgresConnection) throws {
         var silenceEnd = Deadline.after(Self.silenceLimit)
         while !isStopped {
-            let payloads = try connection.notifications(until: .after(Self.step))
-            if payloads.isEmpty, silenceEnd.isOver { try connection.script("SELECT 1") }
-            if !payloads.isEmpty || silenceEnd.isOver { silenceEnd = .after(Self.silenceLimit) }
-            for id in payloads.compactMap({ SessionID($0) }) { publish(id) }
+            let notifications = try connection.notifications(until: .after(Self.step))
+            if notifications.isEmpty, silenceEnd.isOver { try connection.script("SELECT 1") }
+            if !notifications.isEmpty || silenceEnd.isOver {
+                silenceEnd = .after(Self.silenceLimit)
+            }
+            for notification in notifications { publish(notification) }
         }
     }
 
-    private func publish(_ id: SessionID) {
-        for stream in state.withLock({ Array($0.streams.values) }) { stream.yield(id) }
+    private func publish(_ notification: PostgresConnection.Notification) {
+        if notification.channel == PostgresConnection.identityChannel {
+            if let change = IdentityChange(text: notification.payload) {
+                identities.publish(change)
+            }
+        } else if let id = SessionID(notification.payload) {
+            sessions.publish(id)
+        }
     }
 }

@@ -56,11 +56,14 @@ extension PostgresStore: TokenStore {
 
     package func revokeToken(_ id: TokenID, at now: Timestamp) async throws -> Bool {
         try await write { db in
-            try db.query(
+            let revoked = try db.query(
                 """
                 UPDATE token SET revoked_at = coalesce(revoked_at, $2) WHERE id = $1 RETURNING 1
                 """, [.text(id.text), .time(now)]
-            ).rowCount > 0
+            ).rowCount
+            guard revoked > 0 else { return false }
+            try db.notify(.token(id))
+            return true
         }
     }
 
@@ -75,7 +78,21 @@ extension PostgresStore: TokenStore {
     }
 }
 
+extension PostgresStore {
+    package func identityChanges() -> AsyncStream<IdentityChange> {
+        listener?.identityChanges() ?? AsyncStream { $0.finish() }
+    }
+}
+
 extension PostgresConnection {
+    /// Notifies other nodes of a change, when the transaction commits.
+    func notify(_ change: IdentityChange) throws {
+        _ = try query("SELECT pg_notify('\(Self.identityChannel)', $1)::text", [.text(change.text)])
+    }
+
+    /// The channel of notifications of changed tokens and owners.
+    static let identityChannel = "kedge_token"
+
     fileprivate func token(_ id: TokenID) throws -> TokenRecord? {
         try query(
             "SELECT \(TokenRecord.columns) FROM token WHERE id = $1", [.text(id.text)]

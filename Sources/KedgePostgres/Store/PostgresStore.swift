@@ -12,7 +12,7 @@ package final class PostgresStore: FleetMetadataStore {
     private let pool: PostgresPool
     private let clock: DatabaseClock
     /// Nil where notifications do not arrive.
-    private let listener: ChangeListener?
+    let listener: ChangeListener?
     private let metrics: Metrics
 
     private init(

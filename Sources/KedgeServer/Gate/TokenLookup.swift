@@ -5,8 +5,9 @@ internal import Logging
 
 /// Verifies API tokens against their rows, and records their uses.
 ///
-/// Rows are kept for ``cacheLifetime``. A revocation by another process counts after that time at
-/// the latest. Expiry counts at once, because each use compares it with the clock.
+/// Rows are kept for ``cacheLifetime``. A revocation by another process counts at once if the store
+/// reports it, and after that time at the latest. Expiry counts at once, because each use compares
+/// it with the clock.
 final class TokenLookup: Sendable {
     private struct Entry {
         var record: TokenRecord
@@ -17,6 +18,8 @@ final class TokenLookup: Sendable {
 
     private struct State {
         var entries: [TokenID: Entry] = [:]
+        /// Number of calls of ``TokenLookup/forget(_:)``.
+        var forgottenCount = 0
         var touches: [TokenID: Task<Void, Never>] = [:]
     }
 
@@ -59,6 +62,20 @@ final class TokenLookup: Sendable {
     /// Whether there is a valid token.
     func hasValidToken() async throws -> Bool { try await store.hasValidToken(at: now()) }
 
+    /// Reads the row of the token again at its next use.
+    func forget(_ id: TokenID) {
+        state.withLock { state in
+            state.entries[id] = nil
+            state.forgottenCount += 1
+        }
+    }
+
+    /// Forgets the tokens that other nodes revoke, until the store reports no more changes or the
+    /// task is canceled.
+    func followChanges() async {
+        for await case .token(let id) in store.identityChanges() { forget(id) }
+    }
+
     /// Waits until all uses are recorded. The store may be closed afterwards, and no token may be
     /// verified.
     func finish() async {
@@ -67,13 +84,15 @@ final class TokenLookup: Sendable {
 
     private func record(_ id: TokenID) async throws -> TokenRecord? {
         let now = now()
-        let kept = state.withLock { state -> TokenRecord? in
-            guard let entry = state.entries[id], Self.isFresh(entry, at: now) else { return nil }
-            return entry.record
+        let (kept, forgottenCount) = state.withLock { state -> (TokenRecord?, Int) in
+            let entry = state.entries[id].flatMap { Self.isFresh($0, at: now) ? $0 : nil }
+            return (entry?.record, state.forgottenCount)
         }
         if let kept { return kept }
         let record = try await store.token(id)
         state.withLock { state in
+            // The row may have been read before a revocation that was reported meanwhile.
+            guard state.forgottenCount == forgottenCount else { return }
             guard let record else {
                 // An unknown id takes no room. Otherwise requests with invented ids could fill it.
                 state.entries[id] = nil
