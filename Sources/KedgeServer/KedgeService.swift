@@ -25,10 +25,13 @@ package struct KedgeService: Service {
     private let tokens: TokenLookup?
     /// Nil for HTTP without TLS.
     private let certificate: CertificateWatch?
+    /// Nil without a store of tokens.
+    private let administration: Administration?
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameters:
-    ///   - tokens: The store of the API tokens; needed with ``IdentityMode/tokens``.
+    ///   - tokens: The store of the API tokens, which operators manage; needed with
+    ///     ``IdentityMode/tokens``.
     ///   - onRunning: Called with the port once the server accepts connections.
     /// - Throws: The errors of ``ListenPolicy``.
     package init(
@@ -48,6 +51,10 @@ package struct KedgeService: Service {
             self.tokens = TokenLookup(store: tokens, now: { engine.now }, logger: logger)
         }
         certificate = try Self.watchedCertificate(configuration, metrics, logger)
+        let lookup = self.tokens
+        administration = tokens.map { store in
+            Administration(tokens: store, lookup: lookup, now: { engine.now })
+        }
         self.onRunning = onRunning
     }
 
@@ -180,7 +187,8 @@ package struct KedgeService: Service {
                 engine: engine, drain: drain, acceptance: acceptance,
                 tusEndpoint: configuration.tusEndpoint),
             tusEndpoint: configuration.tusEndpoint, publicAddress: publicAddress,
-            uploadTargets: configuration.uploadTargets, metrics: metrics
+            uploadTargets: configuration.uploadTargets, metrics: metrics,
+            administration: administration
         ).makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,

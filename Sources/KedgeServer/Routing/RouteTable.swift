@@ -16,10 +16,11 @@ package struct RouteTable: Sendable {
     ///   - publicAddress: Public address of the server.
     ///   - uploadTargets: Additional paths that accept uploads like `/files`.
     ///   - metrics: The metrics of the service; nil makes some.
+    ///   - administration: The stores that operators manage; nil for none.
     package init(
         engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
         publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = [],
-        metrics: ServiceMetrics? = nil
+        metrics: ServiceMetrics? = nil, administration: Administration? = nil
     ) {
         let metrics = metrics ?? ServiceMetrics(engine: engine)
         self.metrics = metrics
@@ -60,7 +61,8 @@ package struct RouteTable: Sendable {
                 Route(.options, target.description, .public, resumable.options),
             ]
         }
-        routes = native + resumable.routes + tus.routes + targets
+        let admin = AdminRoutes(administration)
+        routes = native + admin.routes + resumable.routes + tus.routes + targets
         methods = Set(routes.map(\.method.rawValue))
     }
 
