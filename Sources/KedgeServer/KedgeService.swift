@@ -130,9 +130,11 @@ package struct KedgeService: Service {
                     return false
                 }
             }
+            let routes = routes()
+            await startAdminListener(routes, in: &group)
             group.addTask { [self] in
                 do {
-                    try await application(table).run()
+                    try await application(routes, table).run()
                 } catch let error as IOError where error.errnoCode == EADDRINUSE {
                     throw AddressInUse(host: configuration.host, port: configuration.port)
                 }
@@ -180,16 +182,36 @@ package struct KedgeService: Service {
         }
     }
 
-    private func application(_ table: ConnectionTable) -> some Service {
-        let responder = RouteTable(
+    private func routes() -> RouteTable {
+        RouteTable(
             engine: engine,
             health: HealthRoutes(
                 engine: engine, drain: drain, acceptance: acceptance,
                 tusEndpoint: configuration.tusEndpoint),
             tusEndpoint: configuration.tusEndpoint, publicAddress: publicAddress,
             uploadTargets: configuration.uploadTargets, metrics: metrics,
-            administration: administration
-        ).makeResponder(
+            administration: administration)
+    }
+
+    /// Starts the socket for operators, and returns once it accepts connections or cannot.
+    private func startAdminListener(
+        _ routes: RouteTable, in group: inout ThrowingTaskGroup<Bool, any Error>
+    ) async {
+        // Without a data directory, there is no place for it.
+        guard administration != nil, configuration.usesDataDirectory else { return }
+        let listener = AdminListener(
+            directory: configuration.dataDirectory, routes: routes.forOperators(), logger: logger)
+        let (starting, start) = AsyncStream.makeStream(of: Void.self)
+        group.addTask {
+            await listener.run { start.finish() }
+            start.finish()
+            return false
+        }
+        for await _ in starting {}
+    }
+
+    private func application(_ routes: RouteTable, _ table: ConnectionTable) -> some Service {
+        let responder = routes.makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
                 proxies: configuration.trustedProxies, isSecure: configuration.tls != nil),

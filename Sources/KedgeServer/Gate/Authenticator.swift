@@ -9,12 +9,23 @@ internal import KedgeModel
 package struct Authenticator: Sendable {
     /// Nil where every client is anonymous.
     private let tokens: TokenLookup?
+    /// Whether the requests come over the Unix socket for operators.
+    private let isLocal: Bool
+
+    /// Requests over the Unix socket for operators. The user at the other end decides, and no
+    /// field of a request.
+    static let local = Authenticator(tokens: nil, isLocal: true)
 
     /// Every request gets the anonymous principal.
-    package init() { tokens = nil }
+    package init() { self.init(tokens: nil) }
 
     /// Every request needs a token; with nil, every request gets the anonymous principal.
-    init(tokens: TokenLookup?) { self.tokens = tokens }
+    init(tokens: TokenLookup?) { self.init(tokens: tokens, isLocal: false) }
+
+    private init(tokens: TokenLookup?, isLocal: Bool) {
+        self.tokens = tokens
+        self.isLocal = isLocal
+    }
 
     /// Returns the principal of a request; nil for a public route, which ignores credentials.
     ///
@@ -26,7 +37,9 @@ package struct Authenticator: Sendable {
         of request: Request, for access: Access, _ context: KedgeRequestContext
     ) async throws -> Principal? {
         guard access != .public else { return nil }
-        let principal = try await principal(of: request)
+        let principal =
+            isLocal
+            ? try await LocalPeer.principal(of: context.channel) : try await principal(of: request)
         context.logMetadata.set("principal", principal.kind.rawValue)
         context.logMetadata.set("owner", principal.owner)
         if let id = principal.tokenID { context.logMetadata.set("token.id", id) }

@@ -6,9 +6,9 @@ package import KedgeIdentity
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.
 package struct RouteTable: Sendable {
-    let routes: [Route]
+    private(set) var routes: [Route]
     let metrics: ServiceMetrics
-    private let methods: Set<String>
+    private var methods: Set<String>
     private let tus: TusRoutes
 
     /// - Parameters:
@@ -64,6 +64,23 @@ package struct RouteTable: Sendable {
         let admin = AdminRoutes(administration)
         routes = native + admin.routes + resumable.routes + tus.routes + targets
         methods = Set(routes.map(\.method.rawValue))
+    }
+
+    /// The operations of the Unix socket for operators: those that manage the service, and its
+    /// metrics.
+    ///
+    /// Not all of them: the principal there acts for the anonymous owner, and its uploads and
+    /// files need the limits of a network connection.
+    func forOperators() -> RouteTable {
+        var table = self
+        table.routes = routes.filter { route in
+            guard case .anyOf(let scopes) = route.access.rule else {
+                return route.access.rule == .anyPrincipal
+            }
+            return scopes.contains(.admin) || scopes.contains(.metricsRead)
+        }
+        table.methods = Set(table.routes.map(\.method.rawValue))
+        return table
     }
 
     /// Returns a router that runs a route only for principals with its access.

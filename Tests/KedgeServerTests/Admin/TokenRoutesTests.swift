@@ -115,7 +115,8 @@ import Testing
             #expect(first.tokens.map(\.owner) == ["bob", "alice"])
             #expect(first.hasMore)
             for query in ["?limit=0", "?limit=x", "?limit=10001", "?owner=", "?owner=%20a"] {
-                try expectProblem(try await server.get("/tokens\(query)", admin.fields), .badRequest)
+                try expectProblem(
+                    try await server.get("/tokens\(query)", admin.fields), .badRequest)
             }
         }
     }

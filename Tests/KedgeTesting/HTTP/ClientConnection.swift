@@ -19,6 +19,15 @@ package final class ClientConnection: Sendable {
         connection = Mutex(LoopbackConnection(socket: socket))
     }
 
+    /// Connects to a Unix socket.
+    ///
+    /// - Throws: ``Failure/refused``.
+    package init(path: String) async throws {
+        let socket = try await thread.run { LoopbackSocket.connect(toPath: path) }
+        guard let socket else { throw Failure.refused }
+        connection = Mutex(LoopbackConnection(socket: socket))
+    }
+
     deinit { connection.withLock { $0.close() } }
 
     /// Sends the bytes. When the server has closed, sends as many as it takes.

@@ -36,6 +36,35 @@ package enum LoopbackSocket {
         return descriptor
     }
 
+    /// Connects to a Unix socket; nil when no process listens. The path has at most 107 bytes.
+    package static func connect(toPath path: String) -> Int32? {
+        guard let descriptor = try? stream(AF_UNIX) else { return nil }
+        var address = unixAddress(path)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                Foundation.connect(descriptor, generic, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else {
+            close(descriptor)
+            return nil
+        }
+        return descriptor
+    }
+
+    /// Leaves a Unix socket behind, as a process does that is killed.
+    package static func leave(atPath path: String) throws {
+        let descriptor = try stream(AF_UNIX)
+        defer { close(descriptor) }
+        var address = unixAddress(path)
+        let status = withUnsafeMutablePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                bind(descriptor, generic, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        guard status == 0 else { throw TestFailure("no socket at \(path): \(errno)") }
+    }
+
     /// Held while a descriptor is made and while a process is started. Otherwise a process could
     /// inherit a descriptor, and hold a connection open that a test believes closed.
     package static let spawning = Mutex<Void>(())
@@ -80,11 +109,21 @@ package enum LoopbackSocket {
             socklen_t(MemoryLayout<Foundation.linger>.size))
     }
 
-    private static func stream() throws -> Int32 {
+    private static func stream(_ family: Int32 = AF_INET) throws -> Int32 {
         let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
-        let descriptor = socket(AF_INET, type, 0)
+        let descriptor = socket(family, type, 0)
         guard descriptor >= 0 else { throw TestFailure("no socket: \(errno)") }
         return descriptor
+    }
+
+    private static func unixAddress(_ path: String) -> sockaddr_un {
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { place in
+            precondition(path.utf8.count < place.count, "the path is too long for a socket")
+            place.copyBytes(from: path.utf8)
+        }
+        return address
     }
 
     private static func address(port: UInt16) -> sockaddr_in {
