@@ -46,7 +46,7 @@ WIDTH := --experimental-maximum-parallelization-width 6
 # Everything else that cannot run is a failure; see Tests/support/skip.sh.
 export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8 ratios)
 # Targets whose tests need no other process and end within seconds.
-QUICK_TESTS := KedgeModel|KedgeMetrics|KedgeContainers|KedgeHash|KedgeSecrets|KedgeIdentity|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
+QUICK_TESTS := KedgeModel|KedgeMetrics|KedgeContainers|KedgeHash|KedgeSecrets|KedgeIdentity|KedgeJWT|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
 QUICK_SUITES := KedgeEngineTests\.(SimulatedMetadata|WriteAdmission|SessionLedger)|KedgeClientTests\.(ChunkSendState|SequentialSendState|AdaptiveBodySize|RetryPolicy|RunEnd|RedirectPolicy|RangeResponseCheck)
 SCRIPTS := $(wildcard .ci/* Tests/*/*.sh examples/*/*.sh)

@@ -23,6 +23,7 @@ let configuration = product("Configuration", of: "swift-configuration")
 let grdb = product("GRDB", of: "GRDB.swift")
 let httpTypes = product("HTTPTypes", of: "swift-http-types")
 let hummingbird = product("Hummingbird", of: "hummingbird")
+let jwtKit = product("JWTKit", of: "jwt-kit")
 let lifecycle = product("ServiceLifecycle", of: "swift-service-lifecycle")
 let logging = product("Logging", of: "swift-log")
 let nioCore = product("NIOCore", of: "swift-nio")
@@ -62,6 +63,7 @@ let package = Package(
             url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.1", traits: []),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/vapor/jwt-kit", from: "5.7.1"),
     ],
     targets: [
         // Values, hashes and files, which both ends share.
@@ -107,6 +109,13 @@ let package = Package(
             name: "KedgeDisk",
             dependencies: ["KedgeEngine", "KedgeFiles", "KedgeLocks", "KedgeModel"]),
         .target(name: "KedgeEngine", dependencies: basics + ["KedgeMetrics", logging]),
+        // Tokens of OpenID providers, and the keys that verify them.
+        .target(
+            name: "KedgeJWT",
+            dependencies: [
+                "KedgeCurl", "KedgeHash", "KedgeIdentity", "KedgeLocks", "KedgeModel",
+                "KedgeSecrets", "KedgeTransport", httpTypes, jwtKit, logging,
+            ]),
         // The table of metrics, their values and the text for Prometheus.
         .target(name: "KedgeMetrics", dependencies: ["KedgeLocks"]),
         .target(
@@ -159,9 +168,9 @@ let package = Package(
             dependencies: [
                 "CICUStubData", "CWidth", "KedgeClient", "KedgeContainers", "KedgeDisk",
                 "KedgeEngine",
-                "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeLocks", "KedgeMetrics",
-                "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3", "KedgeSQLite",
-                "KedgeServer",
+                "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeJWT", "KedgeLocks",
+                "KedgeMetrics", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
+                "KedgeSQLite", "KedgeServer",
                 argumentParser,
                 lifecycle, logging, yams,
                 product("UnixSignals", of: "swift-service-lifecycle"),
@@ -227,6 +236,12 @@ let package = Package(
         .testTarget(
             name: "KedgeIdentityTests",
             dependencies: ["KedgeIdentity", "KedgeModel", "KedgeSecrets"]),
+        .testTarget(
+            name: "KedgeJWTTests",
+            dependencies: [
+                "KedgeCurl", "KedgeHash", "KedgeIdentity", "KedgeJWT", "KedgeModel",
+                "KedgeSecrets", "KedgeTesting", "KedgeTransport", httpTypes, jwtKit, logging,
+            ]),
         .testTarget(name: "KedgeMetricsTests", dependencies: ["KedgeMetrics", "KedgeTesting"]),
         .testTarget(name: "KedgeModelTests", dependencies: ["KedgeModel", "KedgeTesting"]),
         .testTarget(

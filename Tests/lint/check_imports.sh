@@ -53,22 +53,26 @@ check_targets() {
     only_in '_?NIO[A-Za-z0-9]*|Hummingbird[A-Za-z0-9]*' 'KedgeServer|KedgeTLS|kedge' \
         'the HTTP server stays in KedgeServer' <<<"$list"
     only_in 'NIOSSL|NIOTLS' 'KedgeTLS' 'TLS stays behind KedgeTLS' <<<"$list"
+    only_in 'JWTKit' 'KedgeJWT' 'jwt-kit stays behind KedgeJWT' <<<"$list"
     nothing_but 'KedgeModel' 'no module at all' 'KedgeModel is values only' <<<"$list"
     nothing_but 'KedgeContainers' 'no module at all' 'KedgeContainers is values only' <<<"$list"
     nothing_but 'KedgeIdentity' 'Foundation|KedgeHash|KedgeModel|KedgeSecrets' \
         'KedgeIdentity is values only' <<<"$list"
+    nothing_but 'KedgeJWT' \
+        'Foundation|HTTPTypes|JWTKit|KedgeCurl|KedgeHash|KedgeIdentity|KedgeLocks|KedgeModel|KedgeSecrets|KedgeTransport|Logging' \
+        'KedgeJWT knows the port and its providers' <<<"$list"
     nothing_but 'KedgeSecrets' 'CCrypto|KedgeHash|KedgeModel' 'KedgeSecrets has no I/O' <<<"$list"
     nothing_but 'KedgeMetrics' 'KedgeLocks' 'KedgeMetrics needs a lock and nothing else' <<<"$list"
     nothing_but 'KedgeTLS' 'KedgeFiles|KedgeLocks|KedgeModel|Logging|NIOCore|NIOSSL|NIOTLS' \
         'KedgeTLS knows files and connections' <<<"$list"
     nothing_but 'KedgeTransport' 'Foundation|HTTPTypes' 'KedgeTransport is a vocabulary' <<<"$list"
     nothing_but 'KedgePostgres' \
-        'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeIdentity|KedgeLocks|KedgeModel' \
+        'CPostgres|Dispatch|Foundation|Glibc|KedgeEngine|KedgeFiles|KedgeHash|KedgeIdentity|KedgeLocks|KedgeMetrics|KedgeModel' \
         'KedgePostgres knows the ports and libpq' <<<"$list"
     nothing_but 'KedgeS3' \
-        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeModel|KedgeSecrets|KedgeTransport|Glibc' \
+        'HTTPTypes|KedgeCurl|KedgeEngine|KedgeFiles|KedgeHash|KedgeLocks|KedgeMetrics|KedgeModel|KedgeSecrets|KedgeTransport|Glibc' \
         'KedgeS3 knows the ports and KedgeCurl' <<<"$list"
-    nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|Logging' \
+    nothing_but 'KedgeEngine' 'KedgeModel|KedgeFiles|KedgeHash|KedgeLocks|KedgeMetrics|Logging' \
         'KedgeEngine knows ports, not drivers' <<<"$list"
 }
 
@@ -124,6 +128,9 @@ check_itself() {
     plant Sources/KedgeDisk/A.swift 'internal import NIOCore'
     plant Sources/KedgeClient/B.swift 'internal import CCurl'
     plant Sources/KedgeServer/B.swift 'internal import CPostgres'
+    plant Sources/KedgeServer/B.swift 'internal import JWTKit'
+    plant Sources/KedgeJWT/A.swift 'internal import JWTKit'
+    plant Sources/KedgeJWT/A.swift 'internal import KedgeServer'
     plant Sources/KedgePostgres/A.swift 'internal import CPostgres'
     plant Sources/KedgePostgres/A.swift 'internal import KedgeCurl'
     plant Sources/KedgeS3/A.swift 'internal import KedgeCurl'
@@ -161,6 +168,7 @@ Sources/KedgeHash/A.swift has 2 unchecked promises to the compiler, the list say
 Sources/KedgeHash/Gone.swift: on the list, but has none
 Sources/KedgeIdentity/A.swift imports KedgeEngine: KedgeIdentity is values only
 Sources/KedgeMetrics/A.swift imports Foundation: KedgeMetrics needs a lock and nothing else
+Sources/KedgeJWT/A.swift imports KedgeServer: KedgeJWT knows the port and its providers
 Sources/KedgeModel/A.swift imports Foundation: KedgeModel is values only
 Sources/KedgePostgres/A.swift imports KedgeCurl: KedgePostgres knows the ports and libpq
 Sources/KedgeS3/A.swift imports KedgeSQLite: KedgeS3 knows the ports and KedgeCurl
@@ -169,6 +177,7 @@ Sources/KedgeSecrets/A.swift imports CSHA256: hashing stays behind KedgeHash
 Sources/KedgeServer/B.swift imports CPostgres: libpq stays behind KedgePostgres
 Sources/KedgeServer/C.swift imports NIOSSL: TLS stays behind KedgeTLS
 Sources/KedgeTLS/A.swift imports Hummingbird: KedgeTLS knows files and connections
+Sources/KedgeServer/B.swift imports JWTKit: jwt-kit stays behind KedgeJWT
 Sources/KedgeTransport/A.swift imports KedgeModel: KedgeTransport is a vocabulary
 EXPECTED
     )
