@@ -45,6 +45,11 @@ extension TransferEngine {
         try await sessions.unfinished(of: owner, after: cursor, limit: limit)
     }
 
+    /// Returns what an owner has stored and reserved, with the limits that apply.
+    package func quota(of owner: OwnerID) async throws -> OwnerQuota {
+        try await sessions.quota(of: owner)
+    }
+
     /// Cancels a session: stops its writers and removes its bytes. Idempotent.
     ///
     /// - Throws: `SESSION_CLOSED` when it is completed: delete the file instead.

@@ -29,15 +29,18 @@ extension Database {
     /// - Parameters:
     ///   - client: The client's network.
     ///   - isEmpty: Whether the session counts as one without a byte.
-    func insert(_ record: SessionRecord, of client: String?, isEmpty: Bool) throws -> Int64 {
+    ///   - reservedBytes: Bytes to reserve; nil for the file size.
+    func insert(
+        _ record: SessionRecord, of client: String?, isEmpty: Bool, reserving reservedBytes: Int64?
+    ) throws -> Int64 {
         try run(
             """
             INSERT INTO session (
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
                 prefix_offset, prefix_state, file_id, final_sha256, parts, client, empty_since,
-                max_byte_count, min_byte_count, created_by, link_id)
-            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                max_byte_count, min_byte_count, created_by, link_id, reserved_bytes)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
             """,
             [
                 record.id.text, record.owner.text, record.stagingKey.text, record.fileName,
@@ -48,6 +51,7 @@ extension Database {
                 record.finalDigest?.data, record.sourceIDsText, client,
                 isEmpty ? record.createdAt.millisecondsSinceEpoch : nil,
                 record.maxByteCount, record.minByteCount, record.createdBy, record.linkID,
+                reservedBytes,
             ])
         return lastInsertedRowID
     }

@@ -27,6 +27,8 @@ extension SQLiteStore {
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { return outcomes }
             for chunk in new { try db.insert(chunk, of: session) }
+            let end = new.map { session.end(of: $0.index, $0.byteCount) }.max() ?? 0
+            try db.reserve(upTo: end, for: session, within: touch.quota)
             for chunk in chunks {
                 for isRival in [false, true] {
                     try db.deletePartial(chunk.index, isRival: isRival, of: session)
@@ -44,6 +46,10 @@ extension SQLiteStore {
             let session = try db.session(touch.id, in: .open)
             if try db.digest(ofChunk: partial.index, of: session) == nil {
                 try db.save(partial, of: session)
+                if !partial.isRival {
+                    let end = session.end(of: partial.index, partial.byteCount)
+                    try db.reserve(upTo: end, for: session, within: touch.quota)
+                }
             }
             try db.touch(session, touch)
         }

@@ -5,7 +5,7 @@ package import KedgeModel
 
 extension SQLiteStore {
     package func beginFinalize(
-        of id: SessionID, digest: SHA256Digest, fileID: FileID
+        of id: SessionID, digest: SHA256Digest, fileID: FileID, within quota: QuotaLimits
     ) async throws -> SessionRecord {
         try await commits.write { db in
             let session = try db.session(id, in: .open, .finalizing, .completed)
@@ -15,9 +15,11 @@ extension SQLiteStore {
             }
             try db.run(
                 """
-                UPDATE session SET state = 'finalizing', final_sha256 = ?, file_id = ?
+                UPDATE session SET state = 'finalizing', final_sha256 = ?, file_id = ?,
+                    reserved_bytes = NULL
                 WHERE number = ?
                 """, [digest.data, fileID.text, session.number])
+            try db.requireRoom(for: session.record.fileSize ?? 0, of: session, within: quota)
             return try db.knownSession(id).record
         }
     }
@@ -113,6 +115,7 @@ extension SQLiteStore {
 extension Database {
     /// Creates the file of a finalizing session and completes the session.
     fileprivate func makeFile(of session: SessionRow, at now: Timestamp) throws {
+        try release(sourcesOf: session.record, at: now)
         try run(
             """
             INSERT INTO file (

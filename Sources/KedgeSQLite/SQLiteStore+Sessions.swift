@@ -8,6 +8,19 @@ extension SQLiteStore {
         _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
         in room: SessionRoom?
     ) async throws -> CreateOutcome {
+        do {
+            return try await insertSession(
+                record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
+        } catch MetadataError.quotaExceeded(let refusal) {
+            return .quotaExceeded(refusal)
+        }
+    }
+
+    /// Creates a session, or throws the refusal of a quota, so that nothing of it is written.
+    private func insertSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
+    ) async throws(MetadataError) -> CreateOutcome {
         try await commits.write { db in
             if let key = idempotencyKey,
                 let earlier = try db.earlierOutcome(of: key, owner: record.owner)
@@ -38,6 +51,12 @@ extension SQLiteStore {
                     VALUES (?, ?, ?, ?)
                     """,
                     [record.owner.text, key.key, key.fingerprint, created.number])
+            }
+            // After the insert, whose triggers have counted the session.
+            if let room {
+                try db.requireRoom(
+                    forNew: record, reserving: created.reservation, adopting: old,
+                    within: room.quota)
             }
             return ended.map { .createdInstead(created.record, of: $0) }
                 ?? .created(created.record)
@@ -85,7 +104,9 @@ extension SQLiteStore {
         }
     }
 
-    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+    package func declareSize(
+        _ byteCount: Int64, of id: SessionID, within quota: QuotaLimits
+    ) async throws {
         try await commits.write { db in
             let session = try db.knownSession(id)
             guard session.record.fileSize != byteCount else { return }
@@ -96,7 +117,9 @@ extension SQLiteStore {
                 throw MetadataError.failed("more bytes were received than the size declares")
             }
             try db.run(
-                "UPDATE session SET file_size = ? WHERE number = ?", [byteCount, session.number])
+                "UPDATE session SET file_size = ?, reserved_bytes = NULL WHERE number = ?",
+                [byteCount, session.number])
+            try db.requireRoom(for: byteCount, of: session, within: quota)
         }
     }
 
@@ -193,7 +216,7 @@ extension Database {
     }
 
     /// Returns the identifiers as JSON. They only contain hexadecimal digits.
-    private static func list(_ ids: some Sequence<SessionID>) -> String {
+    static func list(_ ids: some Sequence<SessionID>) -> String {
         "[" + ids.map { "\"\($0.text)\"" }.joined(separator: ",") + "]"
     }
 
@@ -227,9 +250,13 @@ extension Database {
     /// Inserts the session, with the bytes of the adopted one.
     fileprivate func insert(
         _ record: SessionRecord, of client: String?, adopting old: SessionRow?
-    ) throws -> (number: Int64, record: SessionRecord) {
+    ) throws -> (number: Int64, record: SessionRecord, reservation: Int64) {
+        let reserved = try firstReservation(of: record, adopting: old)
+        let reservation = reserved ?? record.fileSize ?? 0
         guard let old else {
-            return (try insert(record, of: client, isEmpty: record.sourceIDs == nil), record)
+            let number = try insert(
+                record, of: client, isEmpty: record.sourceIDs == nil, reserving: reserved)
+            return (number, record, reservation)
         }
         // The old row releases its key first: two sessions never share a staging key.
         try run(
@@ -242,13 +269,13 @@ extension Database {
         var record = record
         record.stagingKey = old.record.stagingKey
         record.prefix = old.record.prefix
-        let number = try insert(record, of: client, isEmpty: false)
+        let number = try insert(record, of: client, isEmpty: false, reserving: reserved)
         try run(
             "UPDATE session SET staging_state = ? WHERE number = ?", [old.stagingState, number])
         for table in ["chunk", "partial_chunk", "rival_partial"] {
             try run("UPDATE \(table) SET session = ? WHERE session = ?", [number, old.number])
         }
-        return (number, record)
+        return (number, record, reservation)
     }
 }
 

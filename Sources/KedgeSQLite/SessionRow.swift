@@ -11,6 +11,8 @@ struct SessionRow {
     let hasStaging: Bool
     /// The state that the byte store recorded for them.
     let stagingState: String?
+    /// Bytes reserved for the session; nil for its file size.
+    let reservedBytes: Int64?
 
     static let columns = """
         session.number, session.id, session.owner, session.staging_key, session.file_name, \
@@ -18,7 +20,7 @@ struct SessionRow {
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
         session.staging_state, session.parts, session.max_byte_count, session.min_byte_count, \
-        session.created_by, session.link_id
+        session.created_by, session.link_id, session.reserved_bytes
         """
 
     init(_ row: Row) throws {
@@ -27,6 +29,7 @@ struct SessionRow {
         let stagingKey: String? = row["staging_key"]
         hasStaging = stagingKey != nil
         stagingState = row["staging_state"]
+        reservedBytes = row["reserved_bytes"]
         guard let state = SessionState(rawValue: row["state"]) else {
             throw MetadataError.failed("session \(id) has an unknown state")
         }

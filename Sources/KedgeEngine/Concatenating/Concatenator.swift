@@ -171,6 +171,7 @@ final class Concatenator: Sendable {
             }
             _ = try await finalizer.finish(id, owner: owner, timeout: .seconds(24 * 3600))
         }
+        await uploads.endSources(ids)
         waitingConcatenations.remove(id)
     }
 

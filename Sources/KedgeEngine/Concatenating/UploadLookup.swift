@@ -67,6 +67,13 @@ struct UploadLookup: Sendable {
         }
     }
 
+    /// Gives the partial uploads of a completed upload the expiry that the store has given them. A
+    /// further final upload that waits for them keeps them from expiring again.
+    func endSources(_ ids: [SessionID]) async {
+        let end = context.clock.now().advanced(by: FinalUpload.sourceLifetime)
+        for id in ids { await registry.session(inMemory: id)?.expire(by: end) }
+    }
+
     /// Loads the changes that other nodes made to the session.
     func refresh(_ id: SessionID, owner: OwnerID) async throws {
         try await registry.withSession(id, owner: owner) { try await $0.refresh() }

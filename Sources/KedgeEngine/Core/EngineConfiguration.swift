@@ -31,6 +31,8 @@ package struct EngineConfiguration: Sendable {
     /// Maximum number of open sessions, over all owners and nodes. At the limit, a session without
     /// a byte makes room for a new one.
     package var maxOpenSessions = 10_000
+    /// Limits of each owner without limits of its own.
+    package var quota = QuotaLimits.none
     /// Time for which a new session can adopt the bytes of an expired one.
     package var expiryGrace: Duration = .seconds(24 * 3600)
     /// Maximum lag of the whole-file hash behind the committed prefix, in bytes. Beyond it,

@@ -12,6 +12,8 @@ package struct EngineError: Error, Sendable {
     package var expectedDigest: SHA256Digest?
     package var actualDigest: SHA256Digest?
     package var maxBytes: Int64?
+    /// The limit of the owner that the request would exceed.
+    package var quota: QuotaRefusal?
     /// Distinguishes the causes of one code; nil for codes with one cause.
     package var reason: String?
     /// Seconds after which a retry can succeed; nil for the default.
@@ -59,6 +61,7 @@ extension EngineError {
         case .notFound: self.init(.sessionNotFound)
         case .wrongState(let state): self = .closed(state)
         case .writerReplaced: self.init(.writerReplaced)
+        case .quotaExceeded(let refusal): self = .refused(refusal)
         case .foreignBytes(let place):
             self.init(.internalError, cause: "the rows belong to bytes at \(place)")
         case .unavailable(let cause): self.init(.unavailable, cause: cause)
@@ -89,6 +92,23 @@ extension EngineError {
     package static func tooLarge(_ detail: String? = nil, maxBytes: Int64?) -> EngineError {
         var error = EngineError(.fileTooLarge, detail)
         error.maxBytes = maxBytes
+        return error
+    }
+
+    /// Returns the error for a change by which an owner would exceed a limit.
+    static func refused(_ refusal: QuotaRefusal) -> EngineError {
+        var error =
+            switch refusal.kind {
+            case .storedBytes: EngineError(.quotaExceeded)
+            case .openSessions:
+                EngineError(
+                    .tooManySessions,
+                    "The owner has the maximum of \(refusal.limit) unfinished uploads.")
+            case .fileBytes:
+                EngineError.tooLarge(
+                    "The file is larger than the owner may store.", maxBytes: refusal.limit)
+            }
+        error.quota = refusal
         return error
     }
 

@@ -73,7 +73,8 @@ struct Promoter: Sendable {
         try await digestLocks.withLock(digest) {
             let start = ContinuousClock.now
             let record = try await rows.beginFinalize(
-                of: session.id, digest: digest, fileID: context.makeID())
+                of: session.id, digest: digest, fileID: context.makeID(),
+                within: context.configuration.quota)
             await session.began(record)
             var location: String?
             if record.state != .completed {

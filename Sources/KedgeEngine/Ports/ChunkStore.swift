@@ -23,10 +23,13 @@ package struct SessionUpdate: Sendable {
     /// The revision of the session that the caller knows; nil in a single process. A prefix from
     /// before an invalidation of chunks is not recorded.
     package var revision: Int64?
+    /// The limits of an owner without limits of its own.
+    package var quota: QuotaLimits
 
     package init(
         id: SessionID, expiresAt: Timestamp, prefix: HashCheckpoint? = nil,
-        writer: FencingToken? = nil, otherWriters: [FencingToken] = [], revision: Int64? = nil
+        writer: FencingToken? = nil, otherWriters: [FencingToken] = [], revision: Int64? = nil,
+        quota: QuotaLimits = .none
     ) {
         self.id = id
         self.expiresAt = expiresAt
@@ -34,6 +37,7 @@ package struct SessionUpdate: Sendable {
         self.writer = writer
         self.otherWriters = otherWriters
         self.revision = revision
+        self.quota = quota
     }
 }
 
@@ -43,16 +47,20 @@ package protocol ChunkStore: Sendable {
     /// Records chunks whose bytes are durable, and drops their partials and rivals. The first write
     /// wins.
     ///
+    /// A session of unknown size reserves more when its bytes exceed what it has reserved.
+    ///
     /// - Returns: One outcome per chunk, in order. With any conflict nothing is written.
-    /// - Throws: `wrongState` unless the session is open, `notFound` when it is gone.
+    /// - Throws: `wrongState` unless the session is open, `notFound` when it is gone;
+    ///   `quotaExceeded`.
     func commit(_ chunks: [CommittedChunk], touching session: SessionUpdate) async throws
         -> [ChunkOutcome]
 
     /// Records the durable first bytes of a chunk and replaces the earlier record. A partial and a
-    /// rival do not replace each other. A committed chunk does not change.
+    /// rival do not replace each other. A committed chunk does not change. A partial reserves as
+    /// ``commit(_:touching:)`` does, and a rival does not.
     ///
     /// - Throws: ``MetadataError/writerReplaced`` when another writer has the chunk, or has saved
-    ///   this partial since the touch's writer got the chunk.
+    ///   this partial since the touch's writer got the chunk; `quotaExceeded`.
     func savePartial(_ partial: PartialRecord, touching session: SessionUpdate) async throws
 
     /// Deletes the record of a chunk's partial or rival.

@@ -17,13 +17,21 @@ package struct FinalizeJob: Hashable, Sendable {
 package protocol FinalizeQueue: Sendable {
     /// Moves an open session to `finalizing` and records the digest and id of its file. Idempotent:
     /// returns the values stored first.
-    func beginFinalize(of id: SessionID, digest: SHA256Digest, fileID: FileID) async throws
-        -> SessionRecord
+    ///
+    /// A session whose reservation ended with a final upload reserves its size again.
+    ///
+    /// - Parameter quota: The limits of an owner without limits of its own.
+    /// - Throws: `quotaExceeded`.
+    func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID, within quota: QuotaLimits
+    ) async throws -> SessionRecord
 
     /// Creates the file and moves the session to `completed`, in one transaction. Idempotent:
     /// returns the same file.
     ///
-    /// The new bytes become the blob of every file with this digest, and are due for a scrub.
+    /// The new bytes become the blob of every file with this digest, and are due for a scrub. The
+    /// open partial uploads of a final upload are not needed any more: their reservations end, and
+    /// they expire within ``FinalUpload/sourceLifetime``.
     ///
     /// - Parameters:
     ///   - location: The blob's location in the byte store; nil when it is named by its digest.
@@ -79,4 +87,19 @@ package protocol FinalizeQueue: Sendable {
     /// Leases finalize jobs whose holder is gone, as ``takeFinalize(of:expecting:lease:)`` does.
     /// Concurrent callers get different jobs.
     func takeAbandonedFinalizes(lease: WorkLease, limit: Int) async throws -> [FinalizeJob]
+}
+
+extension FinalizeQueue {
+    /// Moves an open session to `finalizing` whose owner has no limits.
+    package func beginFinalize(
+        of id: SessionID, digest: SHA256Digest, fileID: FileID
+    ) async throws -> SessionRecord {
+        try await beginFinalize(of: id, digest: digest, fileID: fileID, within: .none)
+    }
+}
+
+/// Facts about uploads that are made of others.
+package enum FinalUpload {
+    /// Longest time until a partial upload expires once the final upload is a file.
+    package static let sourceLifetime = Duration.seconds(3600)
 }

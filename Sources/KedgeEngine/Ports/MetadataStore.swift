@@ -12,6 +12,8 @@ package enum MetadataError: Error, Hashable, Sendable {
     case foreignBytes(String)
     /// The database cannot be reached, or is busy for longer than its timeout. A retry may help.
     case unavailable(String)
+    /// The owner would exceed a limit; nothing was written.
+    case quotaExceeded(QuotaRefusal)
     /// The disk under the database is full.
     case full(String)
     /// Any other failure; nothing was changed.

@@ -26,6 +26,8 @@ package enum CreateOutcome: Sendable {
     case sourceUsedUp
     /// The link has created its maximum of sessions. Nothing was created.
     case linkUsed
+    /// The owner would exceed a limit. Nothing was created.
+    case quotaExceeded(QuotaRefusal)
 }
 
 /// The limits for a new session, and the client that creates it.
@@ -41,16 +43,19 @@ package struct SessionRoom: Hashable, Sendable {
     package var maxConcatenationCount: Int
     /// The link whose use the new session is; nil for none.
     package var link: LinkUse?
+    /// The limits of an owner without limits of its own.
+    package var quota: QuotaLimits
 
     package init(
         maxOpenCount: Int, client: String? = nil, busy: Set<SessionID> = [],
-        maxConcatenationCount: Int = 8, link: LinkUse? = nil
+        maxConcatenationCount: Int = 8, link: LinkUse? = nil, quota: QuotaLimits = .none
     ) {
         self.maxOpenCount = maxOpenCount
         self.client = client
         self.busy = busy
         self.maxConcatenationCount = maxConcatenationCount
         self.link = link
+        self.quota = quota
     }
 }
 
@@ -106,6 +111,10 @@ package struct UnfinishedUpload: Hashable, Sendable {
 package protocol SessionStore: Sendable {
     /// Creates a session, or finds the one that the key created before.
     ///
+    /// A new session reserves its size, and one that is made of others the known sizes of these.
+    /// One that adopts the bytes of an open session takes over its place and reservation. Any other
+    /// must fit the limits of its owner.
+    ///
     /// - Parameters:
     ///   - adopting: An expired session of the same owner, file size and chunk size that is still
     ///     stored. Its staging key, chunks, partials and prefix move to the new session. When it
@@ -127,10 +136,18 @@ package protocol SessionStore: Sendable {
         of owner: OwnerID, after: SessionCursor?, limit: Int
     ) async throws -> [UnfinishedUpload]
 
-    /// Sets the size of a session whose size was unknown.
+    /// Sets the size of a session whose size was unknown, and reserves exactly that.
     ///
-    /// - Throws: `wrongState` when the size is already known and different.
-    func declareSize(_ byteCount: Int64, of id: SessionID) async throws
+    /// - Parameter quota: The limits of an owner without limits of its own.
+    /// - Throws: `wrongState` when the size is already known and different; `quotaExceeded`.
+    func declareSize(
+        _ byteCount: Int64, of id: SessionID, within quota: QuotaLimits
+    ) async throws
+
+    /// Returns what the owner has stored and reserved, with the limits that apply.
+    ///
+    /// - Parameter quota: The limits of an owner without limits of its own.
+    func quota(of owner: OwnerID, within quota: QuotaLimits) async throws -> OwnerQuota
 
     /// Moves a session that is not completed to `canceled`, deletes its chunks and turns its bytes
     /// into garbage. Idempotent.
@@ -158,5 +175,10 @@ extension SessionStore {
     ) async throws -> CreateOutcome {
         try await createSession(
             record, idempotencyKey: idempotencyKey, adopting: adopting, in: nil)
+    }
+
+    /// Sets the size of a session whose owner has no limits.
+    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+        try await declareSize(byteCount, of: id, within: .none)
     }
 }

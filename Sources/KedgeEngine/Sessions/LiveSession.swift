@@ -175,7 +175,8 @@ package actor LiveSession {
         return SessionUpdate(
             id: id, expiresAt: context.nextExpiry, prefix: prefix,
             writer: writers.first, otherWriters: Array(writers.dropFirst()),
-            revision: context.fleet == nil ? nil : ledger.revision)
+            revision: context.fleet == nil ? nil : ledger.revision,
+            quota: context.configuration.quota)
     }
 
     // MARK: Changes, each made after the store has made it.
@@ -203,7 +204,8 @@ package actor LiveSession {
     /// Sets the size of the file, durably and once. Idempotent.
     ///
     /// - Throws: `SIZE_MISMATCH` when another size was declared, or more bytes were received;
-    ///   `FILE_TOO_LARGE`, `FORBIDDEN` when the session does not permit the size.
+    ///   `FILE_TOO_LARGE`, `FORBIDDEN` when the session does not permit the size; `QUOTA_EXCEEDED`,
+    ///   `FILE_TOO_LARGE` when its owner does not.
     func declareSize(_ byteCount: Int64) async throws {
         let known = ledger.record.fileSize
         guard known != byteCount else { return }
@@ -212,7 +214,8 @@ package actor LiveSession {
         }
         if let refusal = ledger.record.refusal(ofSize: byteCount) { throw refusal }
         do {
-            try await context.metadata.declareSize(byteCount, of: id)
+            try await context.metadata.declareSize(
+                byteCount, of: id, within: context.configuration.quota)
         } catch MetadataError.wrongState(.open) {
             // Another node has just recorded another size.
             throw EngineError(.sizeMismatch, "The size of the file is not \(byteCount) bytes.")
@@ -243,6 +246,13 @@ package actor LiveSession {
         touch.expiresAt = context.firstExpiry
         _ = try await context.metadata.commit([], touching: touch)
         recordCommit([], touch: touch)
+    }
+
+    /// Shortens the life of an open session, as the store has done.
+    func expire(by time: Timestamp) {
+        guard ledger.record.state == .open, ledger.record.expiresAt > time else { return }
+        changeCount += 1
+        ledger.setExpiry(time)
     }
 
     func setState(_ state: SessionState) {

@@ -45,12 +45,21 @@ struct SessionService: Sendable {
                     .badRequest, "An upload can be used in at most \(limit) final uploads.")
             case .linkUsed:
                 throw EngineError(.linkExpired, "The link was used for another upload.")
+            case .quotaExceeded(let refusal):
+                throw EngineError.refused(refusal)
             case .replayed(let record):
                 return CreatedSession(
                     status: try await status(of: record.id, owner: owner), isNew: false)
             case .keyConflict:
                 throw EngineError(.idempotencyConflict)
             }
+        }
+    }
+
+    /// Returns what the owner has stored and reserved, with the limits that apply.
+    func quota(of owner: OwnerID) async throws -> OwnerQuota {
+        try await translating {
+            try await context.metadata.quota(of: owner, within: context.configuration.quota)
         }
     }
 
@@ -98,7 +107,7 @@ struct SessionService: Sendable {
             // Partial uploads of the new session must not make room for it either.
             busy: context.busySessions.ids.union(new.sourceIDs ?? []),
             maxConcatenationCount: context.configuration.maxConcatenationsPerPartialUpload,
-            link: new.permit.link)
+            link: new.permit.link, quota: context.configuration.quota)
     }
 
     /// Completes the creation of a session after its row was inserted.

@@ -34,8 +34,9 @@ extension PostgresConnection {
     ///   - isAdopting: Whether a session to adopt was named, even if it cannot be adopted.
     func insert(
         _ record: SessionRecord, of client: String?, isAdopting: Bool, _ old: SessionRow?
-    ) throws -> (number: Int64, record: SessionRecord) {
+    ) throws -> CreatedSession {
         guard let old else { return try insertOrFind(record, of: client, isAdopting: isAdopting) }
+        let reserved = try firstReservation(of: record, adopting: old)
         try releaseBlob(of: old)
         var record = record
         record.stagingKey = old.record.stagingKey
@@ -43,7 +44,8 @@ extension PostgresConnection {
         // Revision 1, so that a node that knows the session as created, empty at revision 0, reads
         // the chunks.
         let adopted = try insert(
-            record, of: client, isEmpty: false, stagingState: old.stagingState, revision: 1)
+            record, of: client, isEmpty: false, stagingState: old.stagingState, revision: 1,
+            reserving: reserved)
         guard let number = adopted else {
             throw MetadataError.failed("the id of a session is in use")
         }
@@ -56,7 +58,8 @@ extension PostgresConnection {
                 "UPDATE \(table) SET session = $1, writer = NULL, revision = 0 WHERE session = $2",
                 [.int8(number), .int8(old.number)])
         }
-        return (number, record)
+        return CreatedSession(
+            number: number, record: record, newReservation: reserved ?? record.fileSize ?? 0)
     }
 
     /// Takes the bytes from a session: two sessions never share a staging key.
@@ -74,20 +77,26 @@ extension PostgresConnection {
 
     private func insertOrFind(
         _ record: SessionRecord, of client: String?, isAdopting: Bool
-    ) throws -> (number: Int64, record: SessionRecord) {
+    ) throws -> CreatedSession {
+        let reserved = try firstReservation(of: record, adopting: nil)
         let inserted = try insert(
-            record, of: client, isEmpty: record.sourceIDs == nil, stagingState: nil, revision: 0)
-        if let inserted { return (inserted, record) }
+            record, of: client, isEmpty: record.sourceIDs == nil, stagingState: nil, revision: 0,
+            reserving: reserved)
+        if let inserted {
+            return CreatedSession(
+                number: inserted, record: record,
+                newReservation: reserved ?? record.fileSize ?? 0)
+        }
         guard let stored = try session(record.id),
             stored.isFirstRun(of: record, isAdopting: isAdopting)
         else { throw MetadataError.failed("the id of a session is in use") }
-        return (stored.number, stored.record)
+        return CreatedSession(number: stored.number, record: stored.record)
     }
 
     /// Inserts the record unchanged. Returns the row's number, or nil when the id is taken.
     private func insert(
         _ record: SessionRecord, of client: String?, isEmpty: Bool, stagingState: String?,
-        revision: Int64
+        revision: Int64, reserving reservedBytes: Int64?
     ) throws -> Int64? {
         var row = try query(
             """
@@ -95,9 +104,10 @@ extension PostgresConnection {
                 id, owner, staging_key, file_name, mime_type, file_size, chunk_size,
                 declared_sha256, metadata, state, created_at, expires_at,
                 prefix_offset, prefix_state, file_id, final_sha256, staging_state, revision,
-                parts, client, empty_since, max_byte_count, min_byte_count, created_by, link_id)
+                parts, client, empty_since, max_byte_count, min_byte_count, created_by, link_id,
+                reserved_bytes)
             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17,
-                $18, $19, $20, $21, $22, $23, $24, $25)
+                $18, $19, $20, $21, $22, $23, $24, $25, $26)
             ON CONFLICT (id) DO NOTHING RETURNING number
             """,
             [
@@ -111,11 +121,19 @@ extension PostgresConnection {
                 .text(record.sourceIDsText), .text(client),
                 .int8(isEmpty ? record.createdAt.millisecondsSinceEpoch : nil),
                 .int8(record.maxByteCount), .int8(record.minByteCount), .text(record.createdBy),
-                .text(record.linkID),
+                .text(record.linkID), .int8(reservedBytes),
             ]
         ).firstRow
         return try row?.integer()
     }
+}
+
+/// A session that was created, now or by an earlier run of the same call.
+struct CreatedSession {
+    let number: Int64
+    let record: SessionRecord
+    /// The bytes reserved by this run; nil when an earlier one has created the session.
+    var newReservation: Int64?
 }
 
 extension SessionRow {

@@ -53,6 +53,11 @@ extension PostgresConnection {
 
     /// Creates the file of a finalizing session and completes the session.
     func makeFile(of session: SessionRow, at now: Timestamp) throws {
+        try release(sourcesOf: session.record, at: now)
+        for table in ["partial_chunk", "rival_partial", "finalize_job"] {
+            _ = try query("DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
+        }
+        // From here on, the triggers hold the owner's row.
         _ = try query(
             """
             INSERT INTO file (
@@ -66,9 +71,6 @@ extension PostgresConnection {
                 .int8(session.number), .time(now), .text(session.record.path),
                 .int8(session.record.modified?.nanosecondsSinceEpoch),
             ])
-        for table in ["partial_chunk", "rival_partial", "finalize_job"] {
-            _ = try query("DELETE FROM \(table) WHERE session = $1", [.int8(session.number)])
-        }
         _ = try query(
             """
             UPDATE session SET state = 'completed', staging_key = NULL, staging_state = NULL,

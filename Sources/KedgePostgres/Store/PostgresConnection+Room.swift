@@ -28,8 +28,9 @@ extension PostgresConnection {
     /// Deletes the oldest empty session of the client that has the most of them. Sessions that are
     /// being written, here or on another node, are kept.
     ///
+    /// - Parameter owner: The owner of the new session.
     /// - Returns: Nil when every open session has bytes or a writer.
-    func makeRoom(besides busy: Set<SessionID>) throws -> SessionID? {
+    func makeRoom(for owner: OwnerID, besides busy: Set<SessionID>) throws -> SessionID? {
         let busy = PostgresValue.texts(busy.map(\.text))
         // A writer locks the session before it records a byte. Locked sessions are therefore
         // skipped, and a session locked here gets no further bytes before the next statement.
@@ -54,13 +55,13 @@ extension PostgresConnection {
                 """, [busy]
             ).firstRow
             guard var found else { return nil }
-            if let ended = try forgetEmpty(try found.integer()) { return ended }
+            if let ended = try forgetEmpty(try found.integer(), for: owner) { return ended }
         }
         return nil
     }
 
     /// Deletes a locked session unless it has bytes or has ended by now.
-    private func forgetEmpty(_ number: Int64) throws -> SessionID? {
+    private func forgetEmpty(_ number: Int64, for owner: OwnerID) throws -> SessionID? {
         let still = try query(
             """
             SELECT \(SessionRow.columns) FROM session
@@ -69,6 +70,7 @@ extension PostgresConnection {
         ).firstRow
         guard let still else { return nil }
         let session = try SessionRow(still)
+        try lock([session.record.owner, owner])
         // The idempotency key is deleted with it.
         _ = try query("DELETE FROM session WHERE number = $1", [.int8(number)])
         try makeGarbage(ofBytesOf: session)

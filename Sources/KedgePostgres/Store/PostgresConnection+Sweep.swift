@@ -6,16 +6,24 @@ extension PostgresConnection {
     /// Expires open sessions whose time is over. A session with a finalize job is not abandoned,
     /// only slow, and stays.
     func expireOpenSessions(at now: Timestamp, limit: Int) throws -> [SessionID] {
-        try query(
+        let over = try query(
+            """
+            SELECT number, owner FROM session
+            WHERE state = 'open' AND expires_hour <= $1 / 3600000 AND expires_at <= $1
+                AND NOT EXISTS (SELECT 1 FROM finalize_job WHERE session = number)
+            ORDER BY expires_hour LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+            """, [.time(now), .int8(Int64(limit))]
+        ).rows.map { row in
+            var row = row
+            return (number: try row.integer(), owner: OwnerID(try row.text()))
+        }
+        guard !over.isEmpty else { return [] }
+        try lock(Set(over.map(\.owner)))
+        return try query(
             """
             UPDATE session SET state = 'expired', revision = revision + 1
-            WHERE number IN (
-                SELECT number FROM session
-                WHERE state = 'open' AND expires_hour <= $1 / 3600000 AND expires_at <= $1
-                    AND NOT EXISTS (SELECT 1 FROM finalize_job WHERE session = number)
-                ORDER BY expires_hour LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED)
-            RETURNING id
-            """, [.time(now), .int8(Int64(limit))]
+            WHERE number = ANY ($1) RETURNING id
+            """, [.int8s(over.map(\.number))]
         ).identifiers()
     }
 

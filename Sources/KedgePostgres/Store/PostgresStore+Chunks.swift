@@ -16,6 +16,8 @@ extension PostgresStore {
                 new.append(chunk)
             }
             let stored = try db.insert(new, of: session, touch)
+            let end = new.filter { stored[$0.index] == nil }
+                .map { session.end(of: $0.index, $0.byteCount) }.max()
             var isNew = Set(firsts.keys).subtracting(stored.keys)
             let outcomes = chunks.map { chunk -> ChunkOutcome in
                 let winner = stored[chunk.index] ?? firsts[chunk.index] ?? chunk.digest
@@ -24,6 +26,7 @@ extension PostgresStore {
             }
             let hasConflict = outcomes.contains { if case .conflict = $0 { true } else { false } }
             if hasConflict { throw RolledBack(value: outcomes) }
+            try db.reserve(upTo: end ?? 0, for: session, within: touch.quota)
             // After the search for conflicts, since a stored chunk may belong to a layout without
             // this index.
             for chunk in new where stored[chunk.index] == nil { try session.check(chunk) }
@@ -39,6 +42,10 @@ extension PostgresStore {
             let session = try db.lockedSession(touch.id, in: .open)
             try session.check(partial)
             try db.save(partial, of: session, touch)
+            if !partial.isRival {
+                let end = session.end(of: partial.index, partial.byteCount)
+                try db.reserve(upTo: end, for: session, within: touch.quota)
+            }
         }
     }
 

@@ -106,7 +106,7 @@ extension PostgresStore {
 
     /// Idempotent: a deleted file stays as it is.
     package func deleteFile(_ id: FileID, owner: OwnerID, at now: Timestamp) async throws {
-        try await write { db in
+        try await write(of: owner) { db in
             guard let file = try db.lockedFile(id), file.owner == owner else {
                 throw MetadataError.notFound
             }

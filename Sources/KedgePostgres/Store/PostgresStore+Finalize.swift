@@ -4,7 +4,7 @@ package import KedgeModel
 extension PostgresStore {
     /// Idempotent: a second run returns the stored values of the first.
     package func beginFinalize(
-        of id: SessionID, digest: SHA256Digest, fileID: FileID
+        of id: SessionID, digest: SHA256Digest, fileID: FileID, within quota: QuotaLimits
     ) async throws -> SessionRecord {
         try await write { db in
             let session = try db.lockedSession(id, in: .open, .finalizing, .completed)
@@ -15,9 +15,10 @@ extension PostgresStore {
             let updated = try db.query(
                 """
                 UPDATE session SET state = 'finalizing', final_sha256 = $2, file_id = $3,
-                    revision = revision + 1
+                    reserved_bytes = NULL, revision = revision + 1
                 WHERE number = $1 RETURNING \(SessionRow.columns)
                 """, [.int8(session.number), .digest(digest), .text(fileID.text)])
+            try db.requireRoom(for: session.record.fileSize ?? 0, of: session, within: quota)
             guard let row = updated.firstRow else { throw MetadataError.notFound }
             try db.notify(id)
             return try SessionRow(row).record
@@ -28,7 +29,9 @@ extension PostgresStore {
     package func completeFinalize(
         of id: SessionID, at now: Timestamp, location: String?, keepUntil: Timestamp
     ) async throws -> FileRecord {
-        try await write { db in
+        let found = try await single { db in try db.session(id)?.record.owner }
+        guard let owner = found else { throw MetadataError.notFound }
+        return try await write(of: owner) { db in
             let session = try db.lockedSession(id, in: .finalizing, .completed)
             guard let fileID = session.record.fileID else { throw MetadataError.notFound }
             if session.record.state == .finalizing {
@@ -49,7 +52,7 @@ extension PostgresStore {
         of id: SessionID, from stored: StoredFileShape, digest: SHA256Digest, fileID: FileID,
         at now: Timestamp
     ) async throws -> FileRecord? {
-        try await write { db in
+        try await write(of: stored.owner) { db in
             let session = try db.lockedSession(id, in: .open, .completed)
             if session.record.state == .completed {
                 guard session.record.finalDigest == digest else { return nil }

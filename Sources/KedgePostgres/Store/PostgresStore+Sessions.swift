@@ -2,14 +2,28 @@ package import KedgeEngine
 package import KedgeModel
 
 extension PostgresStore {
-    /// Idempotent: a second run finds the session by its id or its key.
     package func createSession(
         _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
         in room: SessionRoom?
     ) async throws -> CreateOutcome {
+        do {
+            return try await insertSession(
+                record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
+        } catch MetadataError.quotaExceeded(let refusal) {
+            return .quotaExceeded(refusal)
+        }
+    }
+
+    /// Creates a session, or throws the refusal of a quota, so that nothing of it is written.
+    ///
+    /// Idempotent: a second run finds the session by its id or its key.
+    private func insertSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
+    ) async throws(MetadataError) -> CreateOutcome {
         // Of two creates with one key, the later one waits for the earlier one's row and then runs
         // again.
-        try await write(retryingDuplicatesOf: "idempotency_key_pkey") { db in
+        try await write(of: record.owner, retryingDuplicatesOf: "idempotency_key_pkey") { db in
             if let link = room?.link { try db.lock(link) }
             if let key = idempotencyKey,
                 let earlier = try db.earlierOutcome(of: key, for: record)
@@ -29,7 +43,7 @@ extension PostgresStore {
             if let room, old?.record.state != .open,
                 try db.lacksRoom(for: record, of: room.maxOpenCount)
             {
-                ended = try db.makeRoom(besides: room.busy)
+                ended = try db.makeRoom(for: record.owner, besides: room.busy)
                 if ended == nil { return .full }
             }
             if room != nil, let sourceIDs = record.sourceIDs { try db.use(sourceIDs) }
@@ -46,6 +60,12 @@ extension PostgresStore {
                         .text(record.owner.text), .text(key.key), .text(key.fingerprint),
                         .int8(created.number),
                     ])
+            }
+            // After the insert, whose triggers have counted the session and locked the owner's row.
+            // After the key, which shows that another node has just created the session.
+            if let room, let reservation = created.newReservation {
+                try db.requireRoom(
+                    forNew: record, reserving: reservation, adopting: old, within: room.quota)
             }
             return ended.map { .createdInstead(created.record, of: $0) }
                 ?? .created(created.record)
@@ -94,7 +114,9 @@ extension PostgresStore {
     }
 
     /// Idempotent: the same size changes nothing.
-    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+    package func declareSize(
+        _ byteCount: Int64, of id: SessionID, within quota: QuotaLimits
+    ) async throws {
         try await write { db in
             guard let session = try db.lockedSession(id) else { throw MetadataError.notFound }
             guard session.record.fileSize != byteCount else { return }
@@ -109,14 +131,17 @@ extension PostgresStore {
                 throw MetadataError.failed("more bytes were received than the size declares")
             }
             _ = try db.query(
-                "UPDATE session SET file_size = $2, revision = revision + 1 WHERE number = $1",
-                [.int8(session.number), .int8(byteCount)])
+                """
+                UPDATE session SET file_size = $2, reserved_bytes = NULL, revision = revision + 1
+                WHERE number = $1
+                """, [.int8(session.number), .int8(byteCount)])
+            try db.requireRoom(for: byteCount, of: session, within: quota)
         }
     }
 
     /// Idempotent: a canceled session stays canceled.
     package func cancelSession(_ id: SessionID, owner: OwnerID) async throws {
-        try await write { db in
+        try await write(of: owner) { db in
             guard let session = try db.lockedSession(id), session.record.owner == owner else {
                 throw MetadataError.notFound
             }

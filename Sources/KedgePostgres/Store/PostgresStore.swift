@@ -14,10 +14,13 @@ package final class PostgresStore: FleetMetadataStore {
     /// Nil where notifications do not arrive.
     let listener: ChangeListener?
     private let metrics: Metrics
+    private let ownerQueue: OwnerQueue
 
     private init(
-        pool: PostgresPool, clock: DatabaseClock, listener: ChangeListener?, metrics: Metrics
+        pool: PostgresPool, clock: DatabaseClock, listener: ChangeListener?, metrics: Metrics,
+        ownerQueue: OwnerQueue
     ) {
+        self.ownerQueue = ownerQueue
         self.pool = pool
         self.clock = clock
         self.listener = listener
@@ -57,7 +60,9 @@ package final class PostgresStore: FleetMetadataStore {
         let listener =
             string.listens
             ? ChangeListener(string, configuration: configuration, onNotice: onNotice) : nil
-        return PostgresStore(pool: pool, clock: clock, listener: listener, metrics: metrics)
+        return PostgresStore(
+            pool: pool, clock: clock, listener: listener, metrics: metrics,
+            ownerQueue: OwnerQueue(waitingLimit: configuration.waitingLimit))
     }
 
     package var databaseClock: any WallClock { clock }
@@ -109,6 +114,22 @@ package final class PostgresStore: FleetMetadataStore {
     ) async throws(MetadataError) -> Value {
         try await perform("write") { link, deadline in
             try link.write(until: deadline, retryingDuplicatesOf: constraint, body)
+        }
+    }
+
+    /// Runs the body in one transaction that changes the sums of an owner.
+    func write<Value: Sendable>(
+        of owner: OwnerID, retryingDuplicatesOf constraint: String? = nil,
+        _ body: @escaping @Sendable (PostgresConnection) throws -> Value
+    ) async throws(MetadataError) -> Value {
+        try await ownerQueue.enter(owner)
+        do throws(MetadataError) {
+            let value = try await write(retryingDuplicatesOf: constraint, body)
+            await ownerQueue.leave(owner)
+            return value
+        } catch {
+            await ownerQueue.leave(owner)
+            throw error
         }
     }
 

@@ -11,6 +11,8 @@ package struct SessionRow {
     let stagingState: String?
     let revision: Int64
     let resetRevision: Int64
+    /// Bytes reserved for the session; nil for its file size.
+    let reservedBytes: Int64?
 
     /// The columns that ``init(_:)`` reads, in order.
     static let columns = """
@@ -19,7 +21,8 @@ package struct SessionRow {
         session.metadata, session.state, session.created_at, session.expires_at, \
         session.prefix_offset, session.prefix_state, session.file_id, session.final_sha256, \
         session.staging_state, session.revision, session.reset_revision, session.parts, \
-        session.max_byte_count, session.min_byte_count, session.created_by, session.link_id
+        session.max_byte_count, session.min_byte_count, session.created_by, session.link_id, \
+        session.reserved_bytes
         """
 
     /// Reads a row that has only these columns.
@@ -57,6 +60,7 @@ package struct SessionRow {
         record.minByteCount = row.optionalInteger()
         record.createdBy = row.optionalText()
         record.linkID = row.optionalText()
+        reservedBytes = row.optionalInteger()
     }
 }
 

@@ -72,8 +72,14 @@ struct HookedMetadata: MetadataStore {
         try await real.invalidateChunks(touching: session)
     }
 
-    func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
-        try await real.declareSize(byteCount, of: id)
+    func declareSize(
+        _ byteCount: Int64, of id: SessionID, within quota: QuotaLimits
+    ) async throws {
+        try await real.declareSize(byteCount, of: id, within: quota)
+    }
+
+    func quota(of owner: OwnerID, within quota: QuotaLimits) async throws -> OwnerQuota {
+        try await real.quota(of: owner, within: quota)
     }
 
     func invalidateChunks(_ indexes: [Int], of id: SessionID) async throws {
@@ -88,10 +94,11 @@ struct HookedMetadata: MetadataStore {
     }
 
     func beginFinalize(
-        of id: SessionID, digest: SHA256Digest, fileID: FileID
+        of id: SessionID, digest: SHA256Digest, fileID: FileID, within quota: QuotaLimits
     ) async throws -> SessionRecord {
         try await enter(.beginFinalize)
-        return try await real.beginFinalize(of: id, digest: digest, fileID: fileID)
+        return try await real.beginFinalize(
+            of: id, digest: digest, fileID: fileID, within: quota)
     }
 
     func completeFinalize(

@@ -107,7 +107,8 @@ extension MetadataStoreConformance {
                         {
                         case .created(let record): (record.id, true)
                         case .replayed(let record): (record.id, false)
-                        case .keyConflict, .createdInstead, .full, .sourceUsedUp, .linkUsed:
+                        case .keyConflict, .createdInstead, .full, .sourceUsedUp, .linkUsed,
+                            .quotaExceeded:
                             throw MetadataError.failed("the requests are equal")
                         }
                     }

@@ -17,6 +17,7 @@ extension MetadataStoreConformance {
                 let place = "seed \(seed), operation \(number)"
                 let operation = try await walk.next(on: model)
                 guard await makesAlike(operation, place, &walk, store, model) else { return }
+                guard try await countsAlike(place, operation, store, model) else { return }
                 guard number.isMultiple(of: operationsBetweenLooks) else { continue }
                 guard try await looksAlike(place, walk, store, model) else { return }
             }
@@ -41,6 +42,22 @@ extension MetadataStoreConformance {
         Issue.record(
             "\(place): \(operation)\nthe store answers \(found)\nthe model \(expected)")
         return false
+    }
+
+    /// Compares the sums that the store keeps with those of the model, which adds them up anew.
+    private static func countsAlike(
+        _ place: String, _ operation: MetadataOperation, _ store: any MetadataStore,
+        _ model: SimulatedMetadata
+    ) async throws -> Bool {
+        for owner in [Sample.owner, Sample.stranger] {
+            let found = try await store.quota(of: owner, within: .none)
+            let expected = try await model.quota(of: owner, within: .none)
+            guard found != expected else { continue }
+            Issue.record(
+                "\(place): \(operation)\nthe sums of \(owner) are \(found), not \(expected)")
+            return false
+        }
+        return true
     }
 
     private static func looksAlike(

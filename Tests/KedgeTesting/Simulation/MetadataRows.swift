@@ -22,6 +22,8 @@ struct MetadataRows: Sendable {
         var client: String?
         /// True until its first byte.
         var isEmpty = false
+        /// Bytes reserved for it; nil for its file size.
+        var reservedBytes: Int64?
         /// Number of final uploads made of it.
         var concatenationCount = 0
         /// Number in the order of creation.

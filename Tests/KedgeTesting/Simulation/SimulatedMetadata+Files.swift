@@ -3,7 +3,7 @@ package import KedgeModel
 
 extension SimulatedMetadata {
     package func beginFinalize(
-        of id: SessionID, digest: SHA256Digest, fileID: FileID
+        of id: SessionID, digest: SHA256Digest, fileID: FileID, within quota: QuotaLimits
     ) async throws -> SessionRecord {
         try write { rows in
             var session = try rows.session(id, in: .open, .finalizing, .completed)
@@ -18,7 +18,11 @@ extension SimulatedMetadata {
             session.record.state = .finalizing
             session.record.finalDigest = digest
             session.record.fileID = fileID
+            let before = session.reservation
+            session.reservedBytes = nil
             rows.sessions[id] = session
+            try rows.quota(of: session.record.owner, within: quota).requireRoom(
+                forFileOf: session.reservation, growth: session.reservation - before)
             return session.record
         }
     }
@@ -245,6 +249,7 @@ extension MetadataRows {
     ) throws {
         let record = session.record
         guard files[id] == nil else { throw MetadataError.failed("file \(id) is there already") }
+        release(sourcesOf: record, at: now)
         guard let byteCount = record.fileSize, let digest = record.finalDigest else {
             preconditionFailure("a finalizing session has a size and a digest")
         }

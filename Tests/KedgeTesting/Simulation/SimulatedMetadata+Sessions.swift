@@ -6,6 +6,18 @@ extension SimulatedMetadata {
         _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
         in room: SessionRoom?
     ) async throws -> CreateOutcome {
+        do {
+            return try insertSession(
+                record, idempotencyKey: idempotencyKey, adopting: adopting, in: room)
+        } catch MetadataError.quotaExceeded(let refusal) {
+            return .quotaExceeded(refusal)
+        }
+    }
+
+    private func insertSession(
+        _ record: SessionRecord, idempotencyKey: IdempotencyKey?, adopting: SessionID?,
+        in room: SessionRoom?
+    ) throws -> CreateOutcome {
         try write { rows in
             let key = idempotencyKey.map { MetadataRows.Key(owner: record.owner, key: $0.key) }
             if let key, let use = rows.keys[key], let earlier = rows.sessions[use.session] {
@@ -38,6 +50,17 @@ extension SimulatedMetadata {
             for id in sourceIDs { rows.sessions[id]?.concatenationCount += 1 }
             if let key, let fingerprint = idempotencyKey?.fingerprint {
                 rows.keys[key] = .init(fingerprint: fingerprint, session: created.id)
+            }
+            if let room {
+                let quota = rows.quota(of: record.owner, within: room.quota)
+                let reservation = rows.sessions[created.id]?.reservation ?? 0
+                if isReplacing {
+                    try quota.requireRoom(
+                        forFileOf: reservation,
+                        growth: reservation - (adopted?.reservation ?? 0))
+                } else {
+                    try quota.requireRoom(forNewSessionOf: reservation)
+                }
             }
             return ended.map { .createdInstead(created, of: $0) } ?? .created(created)
         }
@@ -77,7 +100,13 @@ extension SimulatedMetadata {
         }
     }
 
-    package func declareSize(_ byteCount: Int64, of id: SessionID) async throws {
+    package func quota(of owner: OwnerID, within quota: QuotaLimits) async throws -> OwnerQuota {
+        try read { rows in rows.quota(of: owner, within: quota) }
+    }
+
+    package func declareSize(
+        _ byteCount: Int64, of id: SessionID, within quota: QuotaLimits
+    ) async throws {
         try write { rows in
             var session = try rows.session(id)
             guard session.record.fileSize != byteCount else { return }
@@ -91,9 +120,13 @@ extension SimulatedMetadata {
             guard byteCount >= min ?? 0, byteCount <= max ?? .max else {
                 throw MetadataError.failed("the session does not permit this size")
             }
+            let before = session.reservation
             session.record.fileSize = byteCount
+            session.reservedBytes = nil
             try session.requireFittingPrefix()
             rows.sessions[id] = session
+            try rows.quota(of: session.record.owner, within: quota)
+                .requireRoom(forFileOf: byteCount, growth: byteCount - before)
         }
     }
 
@@ -159,6 +192,8 @@ extension SimulatedMetadata {
                 session.rivals[chunk.index] = nil
             }
             rows.sessions[touch.id] = session
+            let end = new.map { session.end(of: $0.index, $0.byteCount) }.max() ?? 0
+            try rows.reserve(upTo: end, for: touch.id, within: touch.quota)
             try rows.touch(touch)
             return outcomes
         }
@@ -175,6 +210,8 @@ extension SimulatedMetadata {
                     rows.sessions[touch.id]?.rivals[partial.index] = partial
                 } else {
                     rows.sessions[touch.id]?.partials[partial.index] = partial
+                    let end = session.end(of: partial.index, partial.byteCount)
+                    try rows.reserve(upTo: end, for: touch.id, within: touch.quota)
                 }
             }
             try rows.touch(touch)
@@ -270,7 +307,9 @@ extension MetadataRows {
         _ record: SessionRecord, adopting adopted: SessionID?
     ) throws -> SessionRecord {
         var new = Session(record: record, isEmpty: record.sourceIDs == nil, number: takeNumber())
+        new.reservedBytes = firstReservation(of: record, adopting: nil)
         if let adopted, let old = sessions[adopted], old.canBeAdopted(by: record) {
+            new.reservedBytes = firstReservation(of: record, adopting: old)
             new.record.stagingKey = old.record.stagingKey
             new.record.prefix = old.record.prefix
             new.stagingState = old.stagingState

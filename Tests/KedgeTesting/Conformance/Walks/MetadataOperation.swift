@@ -8,10 +8,10 @@ package enum MetadataOperation: Sendable {
     case commit([CommittedChunk], SessionUpdate)
     case savePartial(PartialRecord, SessionUpdate)
     case discardPartial(SessionID, index: Int, isRival: Bool)
-    case declareSize(Int64, SessionID)
+    case declareSize(Int64, SessionID, within: QuotaLimits)
     case invalidateChunks([Int], SessionID)
     case invalidateDamagedChunks([Int], SessionID)
-    case beginFinalize(SessionID, SHA256Digest, FileID)
+    case beginFinalize(SessionID, SHA256Digest, FileID, within: QuotaLimits = .none)
     case completeFinalize(SessionID, at: Timestamp, location: String?)
     case reopen(SessionID)
     case takeFinalize(SessionID, expecting: SHA256Digest?, WorkLease)
@@ -48,8 +48,10 @@ package enum MetadataOperation: Sendable {
                     record, idempotencyKey: key, adopting: adopting, in: room))
         case .commit(let chunks, let touch):
             return .outcomes(try await store.commit(chunks, touching: touch))
-        case .beginFinalize(let id, let digest, let fileID):
-            return .session(try await store.beginFinalize(of: id, digest: digest, fileID: fileID))
+        case .beginFinalize(let id, let digest, let fileID, let quota):
+            return .session(
+                try await store.beginFinalize(
+                    of: id, digest: digest, fileID: fileID, within: quota))
         case .completeFinalize(let id, let now, let location):
             return .file(
                 try await store.completeFinalize(
@@ -82,8 +84,8 @@ package enum MetadataOperation: Sendable {
             try await store.savePartial(partial, touching: touch)
         case .discardPartial(let id, let index, let isRival):
             try await store.discardPartial(of: id, index: index, isRival: isRival, by: nil)
-        case .declareSize(let byteCount, let id):
-            try await store.declareSize(byteCount, of: id)
+        case .declareSize(let byteCount, let id, let quota):
+            try await store.declareSize(byteCount, of: id, within: quota)
         case .invalidateChunks(let indexes, let id):
             try await store.invalidateChunks(indexes, of: id)
         case .invalidateDamagedChunks(let indexes, let id):
@@ -115,6 +117,7 @@ package enum MetadataAnswer: Hashable, Sendable {
     case full
     case sourceUsedUp
     case linkUsed
+    case quotaExceeded(QuotaRefusal)
     case replayed(SessionRecord)
     case keyConflict
     case outcomes([ChunkOutcome])
@@ -137,6 +140,7 @@ package enum MetadataAnswer: Hashable, Sendable {
         case .full: self = .full
         case .sourceUsedUp: self = .sourceUsedUp
         case .linkUsed: self = .linkUsed
+        case .quotaExceeded(let refusal): self = .quotaExceeded(refusal)
         case .keyConflict: self = .keyConflict
         }
     }

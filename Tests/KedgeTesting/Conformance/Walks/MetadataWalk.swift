@@ -53,7 +53,9 @@ struct MetadataWalk {
         case ..<38: return .savePartial(partial(record), touch(record))
         case ..<40:
             return .discardPartial(record.id, index: index(), isRival: chance(30))
-        case ..<43: return .declareSize(Self.sizes.randomElement(using: &random) ?? 0, record.id)
+        case ..<43:
+            let size = Self.sizes.randomElement(using: &random) ?? 0
+            return .declareSize(size, record.id, within: quota())
         case ..<44: return .invalidateChunks([index(), index()], record.id)
         case ..<45: return .invalidateDamagedChunks([index(), index()], record.id)
         case ..<48: return .savePrefix(prefix(upTo: 260), record.id)
@@ -108,6 +110,11 @@ extension MetadataWalk {
 // The arguments of the operations.
 extension MetadataWalk {
     private static let sizes: [Int64] = [0, 40, 100, 250]
+    private static let quotas = [
+        QuotaLimits(storedBytes: 400), QuotaLimits(storedBytes: 100 << 20),
+        QuotaLimits(openSessions: 3), QuotaLimits(fileBytes: 100),
+        QuotaLimits(storedBytes: 1000, openSessions: 5, fileBytes: 200),
+    ]
     private static let keys = ["one", "two"].map { IdempotencyKey(key: $0, fingerprint: "a") }
 
     /// Makes a digest that depends on the number of bytes, too.
@@ -142,7 +149,11 @@ extension MetadataWalk {
         var key = chance(30) ? Self.keys.randomElement(using: &random) : nil
         if chance(20) { key?.fingerprint = "b" }
         let adopted = chance(40) ? known.sessions.randomElement(using: &random) : nil
-        return .create(session(), key: key, adopting: adopted, in: chance(40) ? room() : nil)
+        var session = session()
+        if chance(10), let source = records.randomElement(using: &random) {
+            session.sourceIDs = [source.id]
+        }
+        return .create(session, key: key, adopting: adopted, in: chance(40) ? room() : nil)
     }
 
     /// Draws a room, mostly a small one.
@@ -151,14 +162,19 @@ extension MetadataWalk {
         return SessionRoom(
             maxOpenCount: Int.random(in: 1...8, using: &random),
             client: [nil, "192.0.2.1", "2001:db8::/64"].randomElement(using: &random) ?? nil,
-            busy: Set([busy].compactMap { $0 }))
+            busy: Set([busy].compactMap { $0 }), quota: quota())
+    }
+
+    /// Draws limits; mostly none, so that sessions become files.
+    private mutating func quota() -> QuotaLimits {
+        chance(70) ? .none : Self.quotas.randomElement(using: &random) ?? .none
     }
 
     private mutating func touch(_ record: SessionRecord) -> SessionUpdate {
         SessionUpdate(
             id: chance(98) ? record.id : SessionID.random(using: &random),
             expiresAt: time(Int64.random(in: 1...200, using: &random)),
-            prefix: chance(40) ? prefix(upTo: record.fileSize ?? 260) : nil)
+            prefix: chance(40) ? prefix(upTo: record.fileSize ?? 260) : nil, quota: quota())
     }
 
     private mutating func prefix(upTo end: Int64) -> HashCheckpoint {
@@ -213,7 +229,7 @@ extension MetadataWalk {
             isTaken ? known.files.randomElement(using: &random) : FileID.random(using: &random)
         guard let id else { return .reopen(record.id) }
         if !isTaken { known.files.append(id) }
-        return .beginFinalize(record.id, digest, id)
+        return .beginFinalize(record.id, digest, id, within: quota())
     }
 
     private mutating func completion(_ record: SessionRecord) -> MetadataOperation {
