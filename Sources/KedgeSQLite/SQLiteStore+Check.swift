@@ -104,6 +104,10 @@ extension SQLiteStore: CheckedRows {
         }
     }
 
+    package func quotaDrifts(after owner: OwnerID?, limit: Int) async throws -> [QuotaDrift] {
+        try await commits.read { db in try db.quotaDrifts(after: owner, limit: limit) }
+    }
+
     package func isKnown(_ bytes: StoredBytes) async throws -> Bool {
         switch bytes {
         case .staging(let key):

@@ -55,6 +55,7 @@ struct S3InspectionRows: CheckedRows {
 
     func databaseFaults() async throws -> [CheckFinding] { [] }
     func byteStoreIdentity() async throws -> String? { nil }
+    func quotaDrifts(after: OwnerID?, limit: Int) async throws -> [QuotaDrift] { [] }
     func promisedByteCount() async throws -> Int64 { 0 }
 
     func sessionsWithBytes(after id: SessionID?, limit: Int) async throws -> [SessionRecord] {

@@ -29,6 +29,8 @@ package struct CheckFinding: Hashable, Sendable {
         case chunkListWrong
         /// The disk or the bucket cannot return bytes.
         case bytesUnreadable
+        /// The sums of an owner are not those of its sessions and files.
+        case quotaDrift
         /// Bytes under the name of a staging area that no row knows.
         case stagingOrphaned
         /// A blob that no row knows.
@@ -48,7 +50,7 @@ package struct CheckFinding: Hashable, Sendable {
     }
 
     package var kind: Kind
-    /// The session, file, staging key, digest or name concerned; never a path.
+    /// The session, file, owner, staging key, digest or name concerned; never a path.
     package var id: String
     /// A sentence for people, without paths or secrets.
     package var detail: String

@@ -43,6 +43,9 @@ package protocol CheckedRows: Sendable {
     func liveFile(_ id: FileID) async throws -> FileRecord?
     /// True while a session, a file or the garbage names these bytes, or a blob is made of them.
     func isKnown(_ bytes: StoredBytes) async throws -> Bool
+    /// Owners whose sums are not those of their sessions and files, in the order of their text,
+    /// after the given one.
+    func quotaDrifts(after: OwnerID?, limit: Int) async throws -> [QuotaDrift]
 }
 
 /// The bytes as a check reads them. Changes nothing, and does not even create a missing directory.
@@ -95,14 +98,14 @@ package protocol RepairableBytes: LocalByteStore {
 /// The stores that a repair changes. Local stores are locked for the check; running nodes may use
 /// shared ones meanwhile.
 package struct RepairedStores: Sendable {
-    package var metadata: any ChunkStore & ScrubRecords
+    package var metadata: any ChunkStore & QuotaRepair & ScrubRecords
     /// Nil where bytes that no row knows are reported and left in place.
     package var bytes: (any RepairableBytes)?
     /// Gives the time from which a file is known to be damaged.
     package var clock: any WallClock
 
     package init(
-        metadata: any ChunkStore & ScrubRecords, bytes: (any RepairableBytes)?,
+        metadata: any ChunkStore & QuotaRepair & ScrubRecords, bytes: (any RepairableBytes)?,
         clock: any WallClock = SystemWallClock()
     ) {
         self.metadata = metadata

@@ -10,6 +10,7 @@ internal import KedgeModel
 /// - Invalidates bytes that are not what an open session acknowledged.
 /// - Quarantines bytes that no row knows.
 /// - Marks a damaged file. The service then refuses it and looks for an earlier copy.
+/// - Corrects the sums of owners.
 ///
 /// The row and the blob of a damaged file are never touched: most of the bytes may be right, and
 /// only their owner can judge their value.
@@ -52,9 +53,28 @@ package struct StoreCheck: Sendable {
             let promised = try await rows.promisedByteCount()
             tally.count { $0.plannedByteCount = promised }
         }
+        try await checkQuotas()
         try await checkSessions()
         try await checkFiles()
         try await checkEntries()
+    }
+
+    private func checkQuotas() async throws {
+        var last: OwnerID?
+        while true {
+            let page = try await rows.quotaDrifts(after: last, limit: Self.pageSize)
+            for drift in page {
+                try Task.checkCancellation()
+                var finding = CheckFinding(.quotaDrift, drift.owner.text, drift.sentence)
+                if let repairs {
+                    try await repairs.metadata.repairQuota(of: drift.owner)
+                    finding.isRepaired = true
+                }
+                tally.report(finding)
+            }
+            guard page.count == Self.pageSize, let owner = page.last?.owner else { return }
+            last = owner
+        }
     }
 
     private func checkSessions() async throws {
@@ -147,5 +167,17 @@ package struct StoreCheck: Sendable {
             await reader.close()
             throw error
         }
+    }
+}
+
+extension QuotaDrift {
+    /// The difference, for people.
+    fileprivate var sentence: String {
+        "the sums are \(kept.map(Self.text) ?? "missing"); the rows have \(Self.text(actual))"
+    }
+
+    private static func text(_ sums: Sums) -> String {
+        "\(sums.storedBytes) stored and \(sums.reservedBytes) reserved bytes, "
+            + "\(sums.openSessionCount) sessions"
     }
 }

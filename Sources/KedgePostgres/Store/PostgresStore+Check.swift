@@ -124,6 +124,10 @@ extension PostgresStore: CheckedRows {
         }
     }
 
+    package func quotaDrifts(after owner: OwnerID?, limit: Int) async throws -> [QuotaDrift] {
+        try await single { db in try db.quotaDrifts(after: owner, limit: limit) }
+    }
+
     package func isKnown(_ bytes: StoredBytes) async throws -> Bool {
         switch bytes {
         case .staging(let key):

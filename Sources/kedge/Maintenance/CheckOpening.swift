@@ -10,7 +10,7 @@ internal import KedgeServer
 
 /// Opens the stores for a check: without any change, or for repairs.
 struct CheckOpening {
-    typealias Rows = any CheckedRows & MetadataStore
+    typealias Rows = any CheckedRows & MetadataStore & QuotaRepair
 
     /// The identity that the service writes into rows stored beside their bytes.
     static let identityBesideRows = "disk in the data directory"

@@ -114,6 +114,10 @@ struct AlteredRows: CheckedRows {
     func liveFile(_ id: FileID) async throws -> FileRecord? { try await real.liveFile(id) }
 
     func isKnown(_ bytes: StoredBytes) async throws -> Bool { try await real.isKnown(bytes) }
+
+    func quotaDrifts(after: OwnerID?, limit: Int) async throws -> [QuotaDrift] {
+        try await real.quotaDrifts(after: after, limit: limit)
+    }
 }
 
 /// Damage to files.
