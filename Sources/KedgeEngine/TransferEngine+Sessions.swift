@@ -8,7 +8,7 @@ extension TransferEngine {
         try await createOrFindSession(new, owner: owner, idempotencyKey: idempotencyKey).status
     }
 
-    /// Creates a session, or returns the one created before, and tells which. For requests that
+    /// Creates a session, or returns the one created before, and reports which. For requests that
     /// cancel their session when they fail.
     package func createOrFindSession(
         _ new: NewSession, owner: OwnerID, idempotencyKey: IdempotencyKey? = nil

@@ -14,7 +14,7 @@ extension Database {
                     AND coalesce(session.state NOT IN ('canceled', 'expired', 'failed'), 1)
                 """, [link.linkID])?[0] ?? 0
         guard count >= link.maxUses else { return nil }
-        // A link for several sessions does not tell a repetition from another upload of this name.
+        // Several uploads by a link for several sessions may have one name and size.
         guard link.maxUses == 1 else { return .linkUsed }
         let earlier = try row(
             """

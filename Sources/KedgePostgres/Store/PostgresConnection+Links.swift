@@ -27,7 +27,7 @@ extension PostgresConnection {
             """, [.text(link.linkID), .text(record.id.text)]
         ).firstRow
         guard try row?.integer() ?? 0 >= Int64(link.maxUses) else { return nil }
-        // A link for several sessions does not tell a repetition from another upload of this name.
+        // Several uploads by a link for several sessions may have one name and size.
         guard link.maxUses == 1 else { return .linkUsed }
         let earlier = try query(
             """
