@@ -131,7 +131,8 @@ let package = Package(
         .target(
             name: "KedgeServer",
             dependencies: basics + nioHTTP + [
-                "KedgeEngine", "KedgeIdentity", "KedgeMetrics", "KedgeTLS", configuration,
+                "KedgeEngine", "KedgeIdentity", "KedgeMetrics", "KedgeSecrets", "KedgeTLS",
+                configuration,
                 httpTypes, hummingbird, lifecycle, logging, nioCore,
                 product("HummingbirdCore", of: "hummingbird"),
                 product("SystemPackage", of: "swift-system"), yams,
@@ -170,7 +171,7 @@ let package = Package(
                 "KedgeEngine",
                 "KedgeFiles", "KedgeHash", "KedgeIdentity", "KedgeJWT", "KedgeLocks",
                 "KedgeMetrics", "KedgeMigrations", "KedgeModel", "KedgePostgres", "KedgeS3",
-                "KedgeSQLite", "KedgeServer",
+                "KedgeSQLite", "KedgeSecrets", "KedgeServer",
                 argumentParser,
                 lifecycle, logging, yams,
                 product("UnixSignals", of: "swift-service-lifecycle"),
@@ -260,8 +261,8 @@ let package = Package(
         .testTarget(
             name: "KedgeServerTests",
             dependencies: basics + [
-                "KedgeDisk", "KedgeEngine", "KedgeIdentity", "KedgeSQLite", "KedgeServer",
-                "KedgeTLS", "KedgeTesting",
+                "KedgeDisk", "KedgeEngine", "KedgeIdentity", "KedgeSQLite", "KedgeSecrets",
+                "KedgeServer", "KedgeTLS", "KedgeTesting",
                 lifecycle, logging, yams,
             ]),
         .testTarget(

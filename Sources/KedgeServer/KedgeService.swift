@@ -27,16 +27,19 @@ package struct KedgeService: Service {
     private let certificate: CertificateWatch?
     /// Nil without a store of tokens.
     private let administration: Administration?
+    /// Nil where every client is anonymous.
+    private let signingKeys: SigningKeys?
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameters:
     ///   - tokens: The store of the API tokens, which operators manage; needed with
     ///     ``IdentityMode/tokens``.
+    ///   - signingKeys: The keys of links; nil for a service without links.
     ///   - onRunning: Called with the port once the server accepts connections.
     /// - Throws: The errors of ``ListenPolicy``.
     package init(
         engine: TransferEngine, configuration: ServiceConfiguration,
-        tokens: (any TokenStore)? = nil, logger: Logger,
+        tokens: (any TokenStore)? = nil, signingKeys: SigningKeys? = nil, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
         try ListenPolicy.check(configuration)
@@ -55,6 +58,7 @@ package struct KedgeService: Service {
         administration = tokens.map { store in
             Administration(tokens: store, lookup: lookup, now: { engine.now })
         }
+        self.signingKeys = signingKeys
         self.onRunning = onRunning
     }
 

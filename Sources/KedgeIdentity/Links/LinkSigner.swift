@@ -29,6 +29,14 @@ package struct LinkSigner: Sendable {
         return "\(text).\(key.code(of: Array(text.utf8)))"
     }
 
+    /// Whether the text names a key that the signer does not have. It may be younger than the
+    /// signer.
+    package func lacksKey(of text: String) -> Bool {
+        let parts = text.split(separator: ".", maxSplits: 2)
+        guard text.hasPrefix(Self.prefix), parts.count == 3 else { return false }
+        return LinkKey.isWellFormed(String(parts[1])) && keys[String(parts[1])] == nil
+    }
+
     /// Returns the link of a text.
     ///
     /// The code is compared before anything of the payload is decoded, and as text, so that no

@@ -23,3 +23,13 @@ package struct SigningKeyRecord: Hashable, Sendable {
         self.verifiesUntil = verifiesUntil
     }
 }
+
+extension SigningKeyRecord {
+    /// Whether the key signs new links.
+    package func signs(at now: Timestamp) -> Bool {
+        (signsUntil.map { now < $0 } ?? true) && verifies(at: now)
+    }
+
+    /// Whether links of the key are valid.
+    package func verifies(at now: Timestamp) -> Bool { verifiesUntil.map { now < $0 } ?? true }
+}

@@ -48,6 +48,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsCertificate = "tls.certificate"
     case tlsKey = "tls.key"
     case tlsMinimum = "tls.minimum"
+    case masterKeyFile = "secrets.masterKeyFile"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -95,6 +96,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .tlsCertificate: ""
         case .tlsKey: ""
         case .tlsMinimum: "1.2"
+        case .masterKeyFile: ""
         }
     }
 
@@ -175,6 +177,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "PEM file of the certificate's private key, which only the user of the service may "
                 + "access."
         case .tlsMinimum: "Oldest version of TLS to accept: 1.2 or 1.3."
+        case .masterKeyFile:
+            "File with the master keys of links, a key a line; empty: master.key in the data "
+                + "directory. A fleet must name one."
         }
     }
 

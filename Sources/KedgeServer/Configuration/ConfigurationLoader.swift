@@ -185,7 +185,8 @@ package struct ConfigurationLoader {
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)),
             metricsAddress: try metricsAddress(),
             identityMode: try choice(.identityMode, IdentityMode.init(rawValue:)),
-            acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings())
+            acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings(),
+            masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile))
     }
 
     /// - Returns: Nil for HTTP without TLS.

@@ -12,7 +12,7 @@ package enum ListenPolicy {
     /// In the order in which an operator should cure them.
     private static let rules: [Rule] = [
         refusesAnonymousClients, refusesPlainHTTP, refusesPlainHTTPWithoutProxy,
-        refusesBadCertificate,
+        refusesBadCertificate, refusesMissingMasterKeyFile,
     ]
 
     /// Checks all rules.
@@ -34,6 +34,18 @@ package enum ListenPolicy {
             "tls.certificate: \(tls.certificatePath) expired at \(certificate.expiresAt); clients "
                 + "refuse it."
         ]
+    }
+
+    @Sendable private static func refusesMissingMasterKeyFile(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard configuration.identityMode == .tokens else { return nil }
+        do {
+            _ = try configuration.masterKeyFile()
+            return nil
+        } catch {
+            return "\(error)"
+        }
     }
 
     @Sendable private static func refusesAnonymousClients(

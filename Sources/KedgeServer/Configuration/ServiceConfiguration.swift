@@ -64,6 +64,23 @@ package struct ServiceConfiguration: Sendable {
     package var handshakeTimeout: Duration = .seconds(10)
     /// Time between two checks of the files of the certificate for changes.
     package var certificateCheckInterval: Duration = .seconds(60)
+    /// Path of the file with the master keys; nil for the one in the data directory.
+    package var masterKeyPath: String?
+
+    /// Returns the file with the master keys.
+    ///
+    /// - Throws: ``ConfigurationError`` if nodes may share the database and no file is named: each
+    ///   of them would make a key of its own.
+    package func masterKeyFile() throws -> MasterKeyFile {
+        if let masterKeyPath { return MasterKeyFile(path: masterKeyPath, isDefault: false) }
+        guard metadata == .sqlite else {
+            throw ConfigurationError(
+                "metadata is in PostgreSQL, which several nodes can share, and links need a "
+                    + "master key: name a file with the key of all nodes in "
+                    + "secrets.masterKeyFile.")
+        }
+        return MasterKeyFile(path: dataDirectory + "/master.key", isDefault: true)
+    }
 
     /// Whether rows or bytes are in the data directory.
     package var usesDataDirectory: Bool { metadata == .sqlite || bytes == .disk }

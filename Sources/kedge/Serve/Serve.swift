@@ -96,6 +96,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.tlsCertificate), completion: .file()) var tlsCertificate: String?
     @Option(help: help(.tlsKey), completion: .file()) var tlsKey: String?
     @Option(help: help(.tlsMinimum)) var tlsMinimum: String?
+    @Option(help: help(.masterKeyFile), completion: .file()) var secretsMasterKeyFile: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -123,6 +124,7 @@ struct ServerSettings: ParsableArguments {
             .metricsListen: metricsListen,
             .identityMode: identityMode, .identityPlainHTTP: identityPlainHTTP,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsMinimum: tlsMinimum,
+            .masterKeyFile: secretsMasterKeyFile,
         ]
     }
 
@@ -146,6 +148,10 @@ func checked<Result>(_ body: () async throws -> Result) async throws -> Result {
     do {
         return try await body()
     } catch let error as ConfigurationError {
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.configuration)
+    } catch let error as MasterKeyFileError {
+        throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.configuration)
+    } catch let error as ForeignMasterKey {
         throw CommandFailure("kedge: \(error)", exitStatus: ExitStatus.configuration)
     }
 }

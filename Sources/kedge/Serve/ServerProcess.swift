@@ -46,13 +46,15 @@ struct ServerProcess {
             "instructions for SHA-256 chosen",
             metadata: ["hash.path": "\(SHA256PairPath.current.rawValue)"])
         try await checked { try Self.applyDescriptorLimit(to: &configuration, logger) }
+        try await checked { try ListenPolicy.check(configuration) }
         let stores = try await Stores.open(configuration)
         let engine = try stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
+        let signingKeys = try await Self.signingKeys(of: stores, engine, configuration)
         let http = try await checked {
             try KedgeService(
                 engine: engine, configuration: configuration, tokens: stores.metadata,
-                logger: logger
+                signingKeys: signingKeys, logger: logger
             ) { [configuration] port in
                 // For the user, and for a parent process that chose port 0.
                 Announcement.write(
@@ -87,6 +89,23 @@ struct ServerProcess {
         // Kept to the end: the second signal must work even if a store hangs while it closes.
         withExtendedLifetime(interruption) {}
         logger.notice("stopped")
+    }
+
+    /// Opens the keys of links, and makes the first one; nil where every client is anonymous.
+    private static func signingKeys(
+        of stores: Stores, _ engine: TransferEngine, _ configuration: ServiceConfiguration
+    ) async throws -> SigningKeys? {
+        guard configuration.identityMode == .tokens else { return nil }
+        let masters = try await checked {
+            try await SigningKeys.masterKeys(
+                in: configuration.masterKeyFile(), of: stores.metadata, at: engine.now,
+                on: stores.pool)
+        }
+        let keys = SigningKeys(
+            links: stores.metadata, tokens: stores.metadata, masters: masters,
+            now: { engine.now })
+        _ = try await keys.signer()
+        return keys
     }
 
     private static func places(_ configuration: ServiceConfiguration) -> String {
