@@ -179,7 +179,7 @@ struct Token: AsyncParsableCommand {
     }
 }
 
-/// Options of all token commands.
+/// Options of all commands for tokens and keys.
 struct TokenOptions: ParsableArguments {
     @Option(help: "Data directory of the service, if it holds the rows.", completion: .directory)
     var data: String?
@@ -200,9 +200,13 @@ struct TokenOptions: ParsableArguments {
     ///
     /// - Throws: ``CommandFailure`` for invalid settings, or if the location of the data directory
     ///   is not named: a token in a directory that happens to be here would be useless.
-    func opening(mayCreate: Bool) async throws -> TokenStoreOpening {
+    func opening(
+        mayCreate: Bool, masterKeyFile: String? = nil
+    ) async throws -> TokenStoreOpening {
         let environment = ProcessInfo.processInfo.environment
-        let flags: [ConfigurationKey: String?] = [.data: data, .metadata: metadata]
+        let flags: [ConfigurationKey: String?] = [
+            .data: data, .metadata: metadata, .masterKeyFile: masterKeyFile,
+        ]
         let file = config ?? environment["KEDGE_CONFIG"]
         let configuration = try await checked {
             try await ConfigurationLoader(

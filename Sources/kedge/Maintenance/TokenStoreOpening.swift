@@ -8,17 +8,17 @@ internal import KedgePostgres
 internal import KedgeSQLite
 internal import KedgeServer
 
-/// Opens the store of API tokens for one command.
+/// Opens the store of API tokens and of keys for one command.
 ///
 /// PostgreSQL is opened beside running services. SQLite belongs to one process, so the command
 /// holds the lock of the data directory meanwhile.
 struct TokenStoreOpening {
-    typealias Rows = any MetadataStore & TokenStore
+    typealias Rows = any MetadataStore & TokenStore & LinkStore
 
     let configuration: ServiceConfiguration
     /// Whether a data directory and a database are made if there are none.
     let mayCreate: Bool
-    private let pool = BlockingPool(threadCount: 2)
+    let pool = BlockingPool(threadCount: 2)
 
     init(_ configuration: ServiceConfiguration, mayCreate: Bool) {
         self.configuration = configuration
@@ -33,7 +33,7 @@ struct TokenStoreOpening {
     ///
     /// - Throws: ``CommandFailure`` if the store cannot be used.
     func use<Result>(
-        _ body: (any TokenStore, any WallClock) async throws -> Result
+        _ body: (Rows, any WallClock) async throws -> Result
     ) async throws -> Result {
         switch configuration.metadata {
         case .sqlite:
@@ -97,7 +97,7 @@ struct TokenStoreOpening {
 
     private func lend<Result>(
         _ place: String, _ open: () async throws -> Rows,
-        _ body: (any TokenStore, any WallClock) async throws -> Result
+        _ body: (Rows, any WallClock) async throws -> Result
     ) async throws -> Result {
         let rows = try await naming(place) { try await open() }
         let clock: any WallClock =
@@ -124,8 +124,8 @@ struct TokenStoreOpening {
             throw failure
         } catch DiskStoreError.inUse {
             throw CommandFailure(
-                "kedge: \(place) is in use by a running service; with SQLite, tokens can be "
-                    + "managed only while it is stopped",
+                "kedge: \(place) is in use by a running service; with SQLite, tokens and keys "
+                    + "can be managed only while it is stopped",
                 exitStatus: ExitStatus.busy)
         } catch {
             throw CommandFailure("kedge: \(place) cannot be used: \(Self.reason(error))")
