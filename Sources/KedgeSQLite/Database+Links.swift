@@ -29,7 +29,8 @@ extension Database {
                 link.linkID, link.fingerprint, record.owner.text,
                 LinkUse.repetitionStart(at: record.createdAt).millisecondsSinceEpoch,
             ])
-        return try earlier.map { .replayed(try SessionRow($0).record) } ?? .linkUsed
+        guard let earlier else { return .linkUsed }
+        return .replayed(try SessionRow(earlier).record)
     }
 
     /// Records that the session is a use of the link.

@@ -44,7 +44,8 @@ extension PostgresConnection {
                 .time(LinkUse.repetitionStart(at: record.createdAt)),
             ]
         ).firstRow
-        return try earlier.map { .replayed(try SessionRow($0).record) } ?? .linkUsed
+        guard let earlier else { return .linkUsed }
+        return .replayed(try SessionRow(earlier).record)
     }
 
     /// Records that the session is a use of the link. A row of our own first run stays.

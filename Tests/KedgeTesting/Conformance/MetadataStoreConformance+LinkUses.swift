@@ -104,18 +104,18 @@ extension MetadataStoreConformance {
             #expect(try await store.unfinishedSessions().count == 1)
         },
         Case("a link for three sessions creates three, also of one name and size") { store in
-            let triple = use(of: 3)
+            let link = use(of: 3)
             var made: [SessionRecord] = []
             for _ in 0..<3 {
                 let record = session()
-                #expect(try await create(record, by: triple, in: store) == .created(record))
+                #expect(try await create(record, by: link, in: store) == .created(record))
                 made.append(record)
             }
-            #expect(try await create(by: triple, in: store) == .linkUsed)
+            #expect(try await create(by: link, in: store) == .linkUsed)
             try await store.cancelSession(made[1].id, owner: Sample.owner)
             let fourth = session()
-            #expect(try await create(fourth, by: triple, in: store) == .created(fourth))
-            #expect(try await create(by: triple, in: store) == .linkUsed)
+            #expect(try await create(fourth, by: link, in: store) == .created(fourth))
+            #expect(try await create(by: link, in: store) == .linkUsed)
         },
         Case("a canceled session returns its use of the link") { store in
             let (record, next) = (session(), session())

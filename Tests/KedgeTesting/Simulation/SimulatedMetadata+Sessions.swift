@@ -277,7 +277,8 @@ extension MetadataRows {
         let start = LinkUse.repetitionStart(at: record.createdAt)
         guard earlier.state == .completed else { return .replayed(earlier) }
         let completedAt = earlier.fileID.flatMap { files[$0]?.record.createdAt }
-        return completedAt.map { $0 > start } ?? false ? .replayed(earlier) : .linkUsed
+        guard let completedAt, completedAt > start else { return .linkUsed }
+        return .replayed(earlier)
     }
 
     fileprivate var openCount: Int { sessions.values.count { $0.record.state == .open } }
