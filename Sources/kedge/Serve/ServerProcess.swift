@@ -12,7 +12,8 @@ internal import UnixSignals
 struct ServerProcess {
     let configuration: ServiceConfiguration
 
-    /// Runs until SIGTERM or SIGINT; a second signal ends the process at once.
+    /// Runs until SIGTERM or SIGINT; a second signal ends the process at once. Without TLS, SIGHUP
+    /// ends it, too; with TLS, SIGHUP reads the certificate again.
     func run() async throws {
         do {
             try await serve()
@@ -33,6 +34,8 @@ struct ServerProcess {
     }
 
     private func serve() async throws {
+        // Before it can be handled, SIGHUP must not end the process: the certificate is read later.
+        if configuration.tls != nil { signal(SIGHUP, SIG_IGN) }
         ProcessMemory.shareArenas(processorCount: ProcessInfo.processInfo.activeProcessorCount)
         var configuration = configuration
         LoggingSystem.bootstrap { [configuration] label in
@@ -73,10 +76,13 @@ struct ServerProcess {
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             logger: logger)
+        if configuration.tls != nil {
+            group.services.append(.init(service: HangupReload(service: http)))
+        }
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
         let services = ServiceGroup(configuration: group)
         // The group itself would handle only the first signal.
-        let interruption = Interruption { _ in
+        let interruption = Interruption(Self.endingSignals(configuration)) { _ in
             // Ends by itself; `run` below waits for its effect.
             Task { await services.triggerGracefulShutdown() }
         }
@@ -106,6 +112,10 @@ struct ServerProcess {
             now: { engine.now })
         _ = try await keys.signer()
         return keys
+    }
+
+    private static func endingSignals(_ configuration: ServiceConfiguration) -> [Int32] {
+        configuration.tls == nil ? [SIGINT, SIGTERM, SIGHUP] : [SIGINT, SIGTERM]
     }
 
     private static func places(_ configuration: ServiceConfiguration) -> String {

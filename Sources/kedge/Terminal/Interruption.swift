@@ -3,7 +3,8 @@ internal import Foundation
 internal import KedgeLocks
 internal import KedgeModel
 
-/// Handles SIGINT, SIGTERM and SIGHUP: the first signal saves and ends, the second ends at once.
+/// Handles SIGINT, SIGTERM and, unless it has another meaning, SIGHUP: the first signal saves and
+/// ends, the second ends at once.
 ///
 /// Invariant behind the unchecked conformance: `init` creates the sources, which are only kept
 /// alive afterwards; the lock protects everything else.
@@ -14,9 +15,14 @@ final class Interruption: @unchecked Sendable {
     /// Exit status for the first signal; nil without one.
     var exitStatus: Int32? { signal.withLock { $0.map { 128 + $0 } } }
 
-    /// - Parameter onFirst: Called once with the number of the signal, on a dispatch queue.
-    init(onFirst: @escaping @Sendable (Int32) -> Void) {
-        for number in [SIGINT, SIGTERM, SIGHUP] {
+    /// - Parameters:
+    ///   - numbers: The signals that end the process.
+    ///   - onFirst: Called once with the number of the signal, on a dispatch queue.
+    init(
+        _ numbers: [Int32] = [SIGINT, SIGTERM, SIGHUP],
+        onFirst: @escaping @Sendable (Int32) -> Void
+    ) {
+        for number in numbers {
             // nohup(1) lets a command outlive its terminal.
             var before = sigaction()
             unsafe sigaction(number, nil, &before)
