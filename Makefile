@@ -111,6 +111,7 @@ test: deps test-deps ## Run every test
 	Tests/install/check_files.sh "$$(swift build --show-bin-path)/kedge"
 	$(VENV)/bin/python Tests/terminal/check_terminal.py "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
+	Tests/tls/check_tls.sh "$$(swift build --show-bin-path)/kedge"
 	$(VENV)/bin/python Tests/docs/check_readme.py "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \

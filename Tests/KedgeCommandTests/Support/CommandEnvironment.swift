@@ -99,7 +99,9 @@ final class CommandEnvironment: Sendable {
             guard process.isRunning else { throw TestFailure("no server: \(process.errors)") }
             return nil
         }
-        return Server(process: process, port: port)
+        return Server(
+            process: process, port: port,
+            isSecure: process.errors.contains("serving on https://"))
     }
 
     /// Starts a proxy.

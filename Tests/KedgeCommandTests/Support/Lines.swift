@@ -60,16 +60,17 @@ struct Diagnosis: Decodable, Sendable {
 struct Server: Sendable {
     let process: ChildProcess
     let port: UInt16
+    var isSecure = false
 
-    var url: String { "http://127.0.0.1:\(port)" }
+    var url: String { "\(isSecure ? "https" : "http")://127.0.0.1:\(port)" }
 
     /// The port in the log line with the server's address.
     static func port(in log: String) -> UInt16? {
         guard
             let line = log.split(separator: "\n").first(where: {
-                $0.contains("serving on http://")
+                $0.contains("serving on http")
             }),
-            let address = line.components(separatedBy: "serving on http://").last,
+            let address = line.components(separatedBy: "://").dropFirst().first,
             let port = address.split(separator: ":").dropFirst().first?.prefix(while: \.isNumber),
             // An incomplete line may have an incomplete port.
             address.contains(",")

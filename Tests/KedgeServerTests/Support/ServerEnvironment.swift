@@ -68,7 +68,8 @@ final class ServerEnvironment: Sendable {
             throw ClientConnection.Failure.refused
         }
         return RunningServer(
-            port: number, engine: engine, tokens: metadata, fixture: self, group: group, task: run)
+            port: number, engine: engine, tokens: metadata, service: service, fixture: self,
+            group: group, task: run)
     }
 
     /// Lends a running server and stops it afterwards.
@@ -94,6 +95,7 @@ struct RunningServer: Sendable {
     let port: Int
     let engine: TransferEngine
     let tokens: any TokenStore
+    let service: KedgeService
     let fixture: ServerEnvironment
     fileprivate let group: ServiceGroup
     fileprivate let task: Task<Void, any Error>
