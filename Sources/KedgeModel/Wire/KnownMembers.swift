@@ -4,7 +4,7 @@ private struct AnyName: CodingKey {
     var intValue: Int? { nil }
 
     init(stringValue: String) { self.stringValue = stringValue }
-    init?(intValue: Int) { nil }
+    init?(intValue: Int) { return nil }
 }
 
 extension Decoder {
