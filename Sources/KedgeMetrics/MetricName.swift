@@ -30,6 +30,7 @@ package enum MetricName: Int, CaseIterable, Sendable {
     case uploadDurationSeconds
     case chunkCommitSeconds
     case finalizeSeconds
+    case quotaRefusals
     // Stores and the scrub.
     case storeOperationSeconds
     case storeRetries
@@ -125,6 +126,9 @@ package enum MetricName: Int, CaseIterable, Sendable {
         .histogram(
             .finalizeSeconds, "kedge_finalize_seconds", buckets: HistogramBuckets.operation,
             "Time to turn the verified bytes of a session into a file."),
+        .counter(
+            .quotaRefusals, "kedge_quota_refusals_total", labels: ["kind"],
+            "Uploads refused by a quota; kind is stored_bytes, open_sessions or file_bytes."),
     ]
 
     private static let storeTable: [MetricDefinition] = [

@@ -26,6 +26,12 @@ public struct ProblemDocument: Codable, Hashable, Sendable {
     public var expectedSha256: SHA256Digest?
     /// `FILE_TOO_LARGE`: the maximum size in bytes.
     public var maxBytes: Int64?
+    /// `QUOTA_EXCEEDED`: maximum of the stored and the reserved bytes of the owner.
+    public var limitBytes: Int64?
+    /// `QUOTA_EXCEEDED`: bytes of the owner's files.
+    public var usedBytes: Int64?
+    /// `QUOTA_EXCEEDED`: bytes reserved for the owner's unfinished uploads.
+    public var reservedBytes: Int64?
     /// `UNAVAILABLE` from `/readyz`: what is missing, such as `descriptors`, `store` or `stopping`.
     public var reason: String?
 

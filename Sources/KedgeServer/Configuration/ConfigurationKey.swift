@@ -49,6 +49,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case tlsKey = "tls.key"
     case tlsMinimum = "tls.minimum"
     case masterKeyFile = "secrets.masterKeyFile"
+    case quotaStoredBytes = "quota.storedBytes"
+    case quotaOpenSessions = "quota.openSessions"
+    case quotaFileBytes = "quota.fileBytes"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -97,6 +100,9 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .tlsKey: ""
         case .tlsMinimum: "1.2"
         case .masterKeyFile: ""
+        case .quotaStoredBytes: "0"
+        case .quotaOpenSessions: "0"
+        case .quotaFileBytes: "0"
         }
     }
 
@@ -180,6 +186,10 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .masterKeyFile:
             "File with the master keys of links, a key a line; empty: master.key in the data "
                 + "directory. A fleet must name one."
+        case .quotaStoredBytes:
+            "Bytes that an owner may have in files and unfinished uploads together; 0: no limit."
+        case .quotaOpenSessions: "Unfinished uploads that an owner may have; 0: no limit."
+        case .quotaFileBytes: "Largest file of an owner, in bytes; 0: limits.maxFileSize."
         }
     }
 

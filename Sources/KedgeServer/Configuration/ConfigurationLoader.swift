@@ -151,6 +151,10 @@ package struct ConfigurationLoader {
         engine.maxFileSize = try bytes(.maxFileSize, atLeast: 1)
         engine.maxConcurrentWrites = try number(.maxConcurrentWrites, in: 1...10_000)
         engine.maxOpenSessions = try number(.maxOpenSessions, in: 1...100_000_000)
+        engine.quota = QuotaLimits(
+            storedBytes: try bytes(.quotaStoredBytes, atLeast: 0),
+            openSessions: Int64(try number(.quotaOpenSessions, in: 0...100_000_000)),
+            fileBytes: try bytes(.quotaFileBytes, atLeast: 0))
         engine.emptySessionLifetime = try seconds(.emptySessionLifetime, atLeast: 1)
         engine.sessionLifetime = try seconds(.sessionLifetime, atLeast: 1)
         engine.expiryGrace = try seconds(.sessionGrace, atLeast: 0)

@@ -59,6 +59,11 @@ package struct ServiceMetrics: Sendable {
         if let error { metrics.increment(.errors, [error.rawValue]) }
     }
 
+    /// Records an upload that an owner's limit has refused.
+    func refused(by limit: QuotaRefusal.Kind) {
+        metrics.increment(.quotaRefusals, [limit.rawValue])
+    }
+
     /// Reads the gauges of the stores. A store that does not answer leaves its values out.
     private static func samples(of engine: TransferEngine) async -> [MetricSample] {
         var samples = [

@@ -53,6 +53,7 @@ struct RequestMiddleware: RouterMiddleware {
         } catch {
             let translated = translate(error, request)
             failure = translated
+            if let refusal = translated.quota { metrics.refused(by: refusal.kind) }
             reason = (error as? RequestError)?.reason ?? translated.code
             response = Self.problem(translated, context)
             // A session lasts longer than a request body: the usual second would be too short.
@@ -141,6 +142,11 @@ struct RequestMiddleware: RouterMiddleware {
         document.actualSha256 = error.actualDigest
         document.expectedSha256 = error.expectedDigest
         document.maxBytes = error.maxBytes
+        if error.code == .quotaExceeded, let refusal = error.quota {
+            document.limitBytes = refusal.limit
+            document.usedBytes = refusal.storedBytes
+            document.reservedBytes = refusal.reservedBytes
+        }
         document.reason = error.reason
         var response = Response.json(
             document, status: HTTPResponse.Status(code: document.status),

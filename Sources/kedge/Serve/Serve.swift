@@ -97,6 +97,9 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.tlsKey), completion: .file()) var tlsKey: String?
     @Option(help: help(.tlsMinimum)) var tlsMinimum: String?
     @Option(help: help(.masterKeyFile), completion: .file()) var secretsMasterKeyFile: String?
+    @Option(help: help(.quotaStoredBytes)) var quotaStoredBytes: String?
+    @Option(help: help(.quotaOpenSessions)) var quotaOpenSessions: String?
+    @Option(help: help(.quotaFileBytes)) var quotaFileBytes: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -125,6 +128,8 @@ struct ServerSettings: ParsableArguments {
             .identityMode: identityMode, .identityPlainHTTP: identityPlainHTTP,
             .tlsCertificate: tlsCertificate, .tlsKey: tlsKey, .tlsMinimum: tlsMinimum,
             .masterKeyFile: secretsMasterKeyFile,
+            .quotaStoredBytes: quotaStoredBytes, .quotaOpenSessions: quotaOpenSessions,
+            .quotaFileBytes: quotaFileBytes,
         ]
     }
 
