@@ -141,7 +141,7 @@ extension Database {
             """, [owner.text])
     }
 
-    /// What each session and file adds to the sums of its owner, as the triggers count it.
+    /// The contribution of each session and file to the sums of its owner, as in the triggers.
     private static let contributions = """
         SELECT owner, byte_count AS stored, 0 AS reserved, 0 AS open FROM file \
         WHERE deleted_at IS NULL \

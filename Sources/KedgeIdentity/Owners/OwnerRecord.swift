@@ -18,7 +18,7 @@ package struct OwnerLimits: Hashable, Sendable {
     }
 }
 
-/// What an owner uses.
+/// The usage of an owner.
 package struct OwnerUsage: Hashable, Sendable {
     /// Bytes of the files that are not deleted.
     package var storedBytes: Int64

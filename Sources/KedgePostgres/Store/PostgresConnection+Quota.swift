@@ -169,7 +169,7 @@ extension PostgresConnection {
             """, [.text(owner.text)])
     }
 
-    /// What each session and file adds to the sums of its owner, as the triggers count it.
+    /// The contribution of each session and file to the sums of its owner, as in the triggers.
     private static let contributions = """
         SELECT owner, byte_count AS stored, 0::bigint AS reserved, 0::bigint AS sessions FROM file \
         WHERE deleted_at IS NULL \

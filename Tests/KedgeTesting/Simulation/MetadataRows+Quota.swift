@@ -34,8 +34,9 @@ extension MetadataRows {
         guard let session = sessions[id], session.record.fileSize == nil,
             end > session.reservation
         else { return }
-        sessions[id]?.reservedBytes = try quota(of: session.record.owner, within: limits)
+        let reserved = try quota(of: session.record.owner, within: limits)
             .reservation(covering: end, beyond: session.reservation)
+        sessions[id]?.reservedBytes = reserved
     }
 
     /// Ends the reservations of the open partial uploads of a final upload.
