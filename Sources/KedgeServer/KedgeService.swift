@@ -25,7 +25,7 @@ package struct KedgeService: Service {
     private let tokens: TokenLookup?
     /// Nil for HTTP without TLS.
     private let certificate: CertificateWatch?
-    /// Nil without a store of tokens.
+    /// Nil without the stores of tokens and owners.
     private let administration: Administration?
     /// Nil where every client is anonymous.
     private let signingKeys: SigningKeys?
@@ -34,12 +34,14 @@ package struct KedgeService: Service {
     /// - Parameters:
     ///   - tokens: The store of the API tokens, which operators manage; needed with
     ///     ``IdentityMode/tokens``.
+    ///   - owners: The store of the owners, which operators manage.
     ///   - signingKeys: The keys of links; nil for a service without links.
     ///   - onRunning: Called with the port once the server accepts connections.
     /// - Throws: The errors of ``ListenPolicy``.
     package init(
         engine: TransferEngine, configuration: ServiceConfiguration,
-        tokens: (any TokenStore)? = nil, signingKeys: SigningKeys? = nil, logger: Logger,
+        tokens: (any TokenStore)? = nil, owners: (any OwnerStore)? = nil,
+        signingKeys: SigningKeys? = nil, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
         try ListenPolicy.check(configuration)
@@ -55,8 +57,18 @@ package struct KedgeService: Service {
         }
         certificate = try Self.watchedCertificate(configuration, metrics, logger)
         let lookup = self.tokens
-        administration = tokens.map { store in
-            Administration(tokens: store, lookup: lookup, now: { engine.now })
+        if let tokens, let owners {
+            administration = Administration(
+                tokens: tokens, owners: owners,
+                onChange: { change in
+                    switch change {
+                    case .token(let id): lookup?.forget(id)
+                    // Nothing is kept of owners.
+                    case .owner: break
+                    }
+                }, now: { engine.now })
+        } else {
+            administration = nil
         }
         self.signingKeys = signingKeys
         self.onRunning = onRunning
@@ -120,9 +132,9 @@ package struct KedgeService: Service {
                     return false
                 }
             }
-            if let tokens {
+            if let administration {
                 group.addTask {
-                    await tokens.followChanges()
+                    await administration.followChanges()
                     return false
                 }
             }

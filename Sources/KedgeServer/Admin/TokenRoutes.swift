@@ -1,8 +1,8 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
-internal import KedgeIdentity
-internal import KedgeModel
+package import KedgeIdentity
+package import KedgeModel
 
 /// Operations on API tokens: make, list, revoke.
 struct TokenRoutes: Sendable {
@@ -62,7 +62,7 @@ struct TokenRoutes: Sendable {
         let administration = try present()
         let isKnown = try await administration.tokens.revokeToken(id, at: administration.now())
         // In a fleet, other nodes are notified by the store.
-        administration.lookup?.forget(id)
+        administration.onChange(.token(id))
         guard isKnown else { throw EngineError(.notFound) }
         return Response(status: .noContent)
     }
@@ -74,7 +74,7 @@ struct TokenRoutes: Sendable {
 }
 
 extension TokenDescription {
-    init(_ record: TokenRecord) {
+    package init(_ record: TokenRecord) {
         self.init(
             tokenId: record.id.text, name: record.name, owner: record.owner.text,
             scopes: record.scopes.sorted().map(\.rawValue), createdBy: record.createdBy,

@@ -70,12 +70,6 @@ final class TokenLookup: Sendable {
         }
     }
 
-    /// Forgets the tokens that other nodes revoke, until the store reports no more changes or the
-    /// task is canceled.
-    func followChanges() async {
-        for await case .token(let id) in store.identityChanges() { forget(id) }
-    }
-
     /// Waits until all uses are recorded. The store may be closed afterwards, and no token may be
     /// verified.
     func finish() async {

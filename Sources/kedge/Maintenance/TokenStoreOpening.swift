@@ -13,7 +13,7 @@ internal import KedgeServer
 /// PostgreSQL is opened beside running services. SQLite belongs to one process, so the command
 /// holds the lock of the data directory meanwhile.
 struct TokenStoreOpening {
-    typealias Rows = any MetadataStore & TokenStore & LinkStore
+    typealias Rows = any MetadataStore & LinkStore & OwnerStore & TokenStore
 
     let configuration: ServiceConfiguration
     /// Whether a data directory and a database are made if there are none.

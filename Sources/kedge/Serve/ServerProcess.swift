@@ -57,7 +57,7 @@ struct ServerProcess {
         let http = try await checked {
             try KedgeService(
                 engine: engine, configuration: configuration, tokens: stores.metadata,
-                signingKeys: signingKeys, logger: logger
+                owners: stores.metadata, signingKeys: signingKeys, logger: logger
             ) { [configuration] port in
                 // For the user, and for a parent process that chose port 0.
                 Announcement.write(

@@ -14,8 +14,8 @@ internal import Logging
 
 /// The open stores of a configuration.
 struct Stores {
-    /// A store of all rows, including those of API tokens and links.
-    typealias Rows = any MetadataStore & TokenStore & LinkStore
+    /// A store of all rows, including those of API tokens, owners and links.
+    typealias Rows = any MetadataStore & LinkStore & OwnerStore & TokenStore
 
     let metadata: Rows
     let bytes: any ByteStore

@@ -53,7 +53,7 @@ import Testing
 
     @Test func `the socket has the operations of operators, and no others`() async throws {
         try await withTokenServer { server in
-            for target in ["/tokens", "/metrics"] {
+            for target in ["/tokens", "/owners", "/metrics"] {
                 let answer = try await server.askLocally(HTTPRequestBytes("GET", target))
                 #expect(answer.status == 200, "\(target)")
             }

@@ -50,7 +50,8 @@ final class ServerEnvironment: Sendable {
         try await engine.recover()
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let service = try KedgeService(
-            engine: engine, configuration: configuration, tokens: metadata, logger: logger
+            engine: engine, configuration: configuration, tokens: metadata, owners: metadata,
+            logger: logger
         ) { port.yield($0) }
         var settings = ServiceGroupConfiguration(
             services: [
@@ -68,7 +69,8 @@ final class ServerEnvironment: Sendable {
             throw ClientConnection.Failure.refused
         }
         return RunningServer(
-            port: number, engine: engine, tokens: metadata, service: service, fixture: self,
+            port: number, engine: engine, tokens: metadata, owners: metadata, service: service,
+            fixture: self,
             group: group, task: run)
     }
 
@@ -96,6 +98,7 @@ struct RunningServer: Sendable {
     let engine: TransferEngine
     let tokens: any TokenStore
     let service: KedgeService
+    let owners: any OwnerStore
     let fixture: ServerEnvironment
     fileprivate let group: ServiceGroup
     fileprivate let task: Task<Void, any Error>
