@@ -74,7 +74,8 @@ public struct RemoteAPI: Sendable {
         return try await call { try await examination.report() }
     }
 
-    private func call<Result>(_ work: () async throws -> Result) async throws -> Result {
+    /// Translates the failure of a request.
+    func call<Result>(_ work: () async throws -> Result) async throws -> Result {
         do {
             return try await work()
         } catch let failure as RequestFailure {

@@ -28,6 +28,9 @@ extension CurlClient {
         package var usesEnvironmentProxy: Bool = true
         /// Proxy for all requests, in place of the environment's; `no_proxy` still applies. `nil`.
         package var proxy: String?
+        /// Path of a Unix socket to which all connections go; the URL decides the rest. At most 107
+        /// bytes. `nil`.
+        package var unixSocketPath: String?
         /// Settings of single origins, by ``URLText/origin(of:)``; they take precedence. Empty.
         package var origins: [String: OriginSettings] = [:]
         /// Returns the limits of all exchanges together; called often. `nil` for none.

@@ -55,6 +55,10 @@ extension EasyHandle {
             // Otherwise the system's directory of authorities is trusted as well.
             try set(CURLOPT_CAPATH, to: nil)
         }
+        if let path = configuration.unixSocketPath {
+            // Proxies do not apply to it.
+            try set(CURLOPT_UNIX_SOCKET_PATH, to: path)
+        }
         if !configuration.usesEnvironmentProxy { try set(CURLOPT_PROXY, to: "") }
         if let proxy = own?.proxy ?? configuration.proxy { try set(CURLOPT_PROXY, to: proxy) }
     }

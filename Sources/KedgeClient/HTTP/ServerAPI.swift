@@ -213,7 +213,7 @@ extension ServerAPI {
     }
 
     /// Makes a call whose answer is a value.
-    private func value<Value: Decodable & Sendable>(
+    func value<Value: Decodable & Sendable>(
         of call: ServerCall, about subject: RequestFailure.Subject,
         maxBytes: Int = maxMessageByteCount
     ) async throws -> Answered<Value> {
@@ -221,7 +221,7 @@ extension ServerAPI {
         return Answered(value: try decode(reply, call), answer: reply.answer)
     }
 
-    private func success(
+    func success(
         of call: ServerCall, about subject: RequestFailure.Subject,
         maxBytes: Int = maxMessageByteCount
     ) async throws -> ServerMessage {
@@ -229,7 +229,7 @@ extension ServerAPI {
             of: call, about: subject, reading: .whole(maxByteCount: maxBytes))
     }
 
-    private func encode(_ value: some Encodable) throws -> [UInt8] {
+    func encode(_ value: some Encodable) throws -> [UInt8] {
         Array(try JSONEncoder().encode(value))
     }
 

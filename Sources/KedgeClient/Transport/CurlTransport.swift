@@ -43,6 +43,16 @@ public struct CurlTransport: HTTPTransport {
         self.client = CurlClient(configuration: configuration)
     }
 
+    /// Starts a transport to a process of this machine.
+    ///
+    /// - Parameter unixSocketPath: Path of a Unix socket, of at most 107 bytes.
+    package init(unixSocketPath: String) {
+        var configuration = CurlClient.Configuration()
+        configuration.unixSocketPath = unixSocketPath
+        configuration.usesEnvironmentProxy = false
+        self.client = CurlClient(configuration: configuration)
+    }
+
     /// Returns settings of servers by the origins of the URLs. Of several URLs with one origin, the
     /// first in the order of text counts.
     static func byOrigin(_ settings: [String: OriginSettings]) -> [String: OriginSettings] {
