@@ -47,6 +47,23 @@ package final class SocketDirectory: Sendable {
     /// Whether there is a socket of this name.
     package func hasSocket(_ name: String) -> Bool { kind(of: name) == mode_t(S_IFSOCK) }
 
+    /// Whether a process accepts connections at the socket, and this user may connect.
+    package func isListening(_ name: String) -> Bool {
+        guard hasSocket(name) else { return false }
+        let type = Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue)
+        let peer = socket(AF_UNIX, type, 0)
+        guard peer >= 0 else { return false }
+        defer { close(peer) }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path(of: name).utf8) }
+        return withUnsafePointer(to: &address) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { generic in
+                connect(peer, generic, socklen_t(MemoryLayout<sockaddr_un>.size)) == 0
+            }
+        }
+    }
+
     /// Makes a directory that only this user may use, to bind a socket in.
     package func makePrivate(_ name: String) throws(FileError) -> SocketDirectory {
         try SocketDirectory(private: name, below: self)

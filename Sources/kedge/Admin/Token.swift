@@ -3,20 +3,13 @@ internal import Foundation
 internal import KedgeFiles
 internal import KedgeIdentity
 internal import KedgeModel
-internal import KedgeServer
 
 /// `kedge token`
 struct Token: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Make, list and revoke the API tokens of a service.",
-        discussion: """
-            A service with identity.mode tokens needs them. The commands open the database of the \
-            service. With PostgreSQL, the service may be running. With SQLite, stop it first; \
-            exit status 10 says that it runs.
-
-            Settings are those of kedge serve: flags override KEDGE_* variables, which override \
-            the file.
-            """,
+        discussion:
+            "A service with identity.mode tokens needs them. \(ServiceOptions.discussion)",
         subcommands: [Create.self, List.self, Revoke.self])
 
     struct Create: AsyncParsableCommand {
@@ -38,67 +31,37 @@ struct Token: AsyncParsableCommand {
             help: ArgumentHelp(
                 "Time after which it expires, such as 90d (default: never).", valueName: "time"))
         var expires: String?
-        @Flag(help: "Write one JSON object with the token.") var json = false
-        @OptionGroup var options: TokenOptions
-
-        /// The values as checked types.
-        private struct Values {
-            var owner: OwnerID
-            var scopes: Set<Scope>
-            var lifetime: Duration?
-        }
+        @OptionGroup var options: ServiceOptions
 
         func validate() throws { _ = try values() }
 
         func run() async throws {
             let values = try values()
-            let token = APIToken.generate()
-            let record = try await options.opening(mayCreate: true).use { store, clock in
-                let now = clock.now()
-                let record = TokenRecord(
-                    id: token.id, secretDigest: token.secretDigest, owner: values.owner,
-                    scopes: values.scopes, name: name, createdBy: "local:\(getuid())",
-                    createdAt: now, expiresAt: values.lifetime.map { now.advanced(by: $0) })
-                try await store.insert(record)
-                return record
+            let made = try await options.manage(mayCreate: true) { service in
+                try await service.createToken(values)
             }
-            guard !json else {
-                var line = TokenLine(record)
-                line.token = token.text
-                return StandardOutput.write(JSONLine.encode(VersionedLine(value: line)))
+            guard !options.client.json else {
+                return StandardOutput.write(JSONLine.encode(VersionedLine(value: made)))
             }
             StandardError.write(
-                "Token \(record.id) for the owner \(printable(record.owner.text)). "
+                "Token \(printable(made.tokenId)) for the owner \(printable(made.owner)). "
                     + "It is not shown again.\n")
-            StandardOutput.write(token.text + "\n")
+            StandardOutput.write(printable(made.token ?? "") + "\n")
         }
 
-        private func values() throws -> Values {
-            let isName =
-                (1...255).contains(name.utf8.count)
-                && name.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-            guard isName else {
-                throw ValidationError(
-                    "The name must have 1 to 255 bytes without control characters.")
-            }
-            let scopes = try parsedScopes()
-            guard !scopes.isEmpty else { throw ValidationError("--scopes must name a scope.") }
-            var lifetime: Duration?
+        private func values() throws -> NewToken {
+            var seconds: Int64?
             if let expires {
-                // A hundred years. Larger values would only overflow in arithmetic.
-                guard let seconds = Quantity.seconds(expires), (1...3_153_600_000).contains(seconds)
-                else { throw ValidationError("--expires must be a time such as 12h or 90d.") }
-                lifetime = .seconds(seconds)
+                seconds = Quantity.seconds(expires)
+                guard seconds != nil else {
+                    throw ValidationError("--expires must be a time such as 12h or 90d.")
+                }
             }
-            return Values(
-                owner: try TokenOptions.owner(owner), scopes: scopes, lifetime: lifetime)
-        }
-
-        private func parsedScopes() throws -> Set<Scope> {
             do {
-                return try Scope.parse(scopes)
+                return try NewToken(
+                    name: name, owner: owner, scopes: scopes, expiresInSeconds: seconds)
             } catch {
-                throw ValidationError("--scopes: \(error)")
+                throw ValidationError(error.description)
             }
         }
     }
@@ -109,39 +72,46 @@ struct Token: AsyncParsableCommand {
         @Option(help: "List only tokens of this owner.") var owner: String?
         @Option(help: ArgumentHelp("List at most this many tokens.", valueName: "count"))
         var limit = 1000
-        @Flag(help: "Write one JSON object per line.") var json = false
-        @OptionGroup var options: TokenOptions
+        @OptionGroup var options: ServiceOptions
 
         func validate() throws {
-            guard limit > 0 else { throw ValidationError("--limit must be above 0.") }
-            if let owner { _ = try TokenOptions.owner(owner) }
+            guard (1...10_000).contains(limit) else {
+                throw ValidationError("--limit must be from 1 to 10000.")
+            }
+            _ = try owner.map { try OwnerArgument.parse($0) }
         }
 
         func run() async throws {
-            let owner = try owner.map { try TokenOptions.owner($0) }
-            let (tokens, now) = try await options.opening(mayCreate: false).use { store, clock in
-                (try await store.tokens(of: owner, limit: limit), clock.now())
+            let owner = try owner.map { try OwnerArgument.parse($0) }
+            let list = try await options.manage { service in
+                try await service.tokens(of: owner, limit: limit)
             }
-            guard !json else {
-                for token in tokens {
-                    StandardOutput.write(JSONLine.encode(VersionedLine(value: TokenLine(token))))
+            if options.client.json {
+                for token in list.tokens {
+                    StandardOutput.write(JSONLine.encode(VersionedLine(value: token)))
                 }
-                return
+            } else {
+                StandardOutput.write(Self.table(list.tokens, at: SystemWallClock().now()))
             }
+            if list.hasMore { StandardError.write("There are older tokens; see --limit.\n") }
+        }
+
+        private static func table(_ tokens: [TokenDescription], at now: Timestamp) -> String {
             var table = TextTable([
                 ("ID", .left), ("OWNER", .left), ("NAME", .left), ("STATE", .left),
                 ("LAST USE", .left), ("SCOPES", .left),
             ])
             for token in tokens {
                 table.add([
-                    token.id.text, token.owner.text, token.name, Self.state(of: token, at: now),
-                    token.lastUsedAt?.description ?? "never", Scope.text(of: token.scopes),
+                    token.tokenId, token.owner, token.name, state(of: token, at: now),
+                    token.lastUsedAt?.description ?? "never",
+                    token.scopes.joined(separator: ","),
                 ])
             }
-            StandardOutput.write(table.text)
+            return table.text
         }
 
-        private static func state(of token: TokenRecord, at now: Timestamp) -> String {
+        private static func state(of token: TokenDescription, at now: Timestamp) -> String {
             if token.revokedAt != nil { return "revoked" }
             guard let expiresAt = token.expiresAt else { return "valid" }
             return expiresAt <= now ? "expired" : "until \(expiresAt)"
@@ -151,16 +121,19 @@ struct Token: AsyncParsableCommand {
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Revoke a token.",
-            discussion: "A running service refuses the token after ten seconds at the latest.")
+            discussion: """
+                A running service refuses the token at once. Nodes that are not notified, as with \
+                listen=off in the URL of the database, refuse it within ten seconds.
+                """)
         @Argument(help: "Id of the token: the 12 characters after kdg_.") var id: String
-        @OptionGroup var options: TokenOptions
+        @OptionGroup var options: ServiceOptions
 
         func validate() throws { _ = try tokenID() }
 
         func run() async throws {
             let id = try tokenID()
-            let isKnown = try await options.opening(mayCreate: false).use { store, clock in
-                try await store.revokeToken(id, at: clock.now())
+            let isKnown = try await options.manage { service in
+                try await service.revokeToken(id)
             }
             guard isKnown else {
                 throw CommandFailure(
@@ -176,79 +149,5 @@ struct Token: AsyncParsableCommand {
             }
             return id
         }
-    }
-}
-
-/// Options of all commands for tokens and keys.
-struct TokenOptions: ParsableArguments {
-    @Option(help: "Data directory of the service, if it holds the rows.", completion: .directory)
-    var data: String?
-    @Option(help: "YAML file with the settings of the service.", completion: .file())
-    var config: String?
-    @Option(help: "\(ConfigurationKey.metadata.summary)") var metadata: String?
-
-    /// Parses the name of an owner.
-    static func owner(_ text: String) throws -> OwnerID {
-        guard let owner = OwnerID(checking: text) else {
-            throw ValidationError(
-                "--owner must be 1 to \(OwnerID.maxByteCount) printable ASCII characters.")
-        }
-        return owner
-    }
-
-    /// Loads the settings of the service.
-    ///
-    /// - Throws: ``CommandFailure`` for invalid settings, or if the location of the data directory
-    ///   is not named: a token in a directory that happens to be here would be useless.
-    func opening(
-        mayCreate: Bool, masterKeyFile: String? = nil
-    ) async throws -> TokenStoreOpening {
-        let environment = ProcessInfo.processInfo.environment
-        let flags: [ConfigurationKey: String?] = [
-            .data: data, .metadata: metadata, .masterKeyFile: masterKeyFile,
-        ]
-        let file = config ?? environment["KEDGE_CONFIG"]
-        let configuration = try await checked {
-            try await ConfigurationLoader(
-                flags: flags.compactMapValues { $0 }, environment: environment, file: file
-            ).configuration()
-        }
-        // A relative one in a file depends on the directory in which the service starts.
-        let isNamed =
-            data != nil || environment[ConfigurationKey.data.environmentName] != nil
-            || configuration.dataDirectory.hasPrefix("/")
-        guard isNamed || configuration.metadata != .sqlite else {
-            throw CommandFailure(
-                "kedge: no data directory; set --data to that of the service",
-                exitStatus: ExitStatus.usage)
-        }
-        return TokenStoreOpening(configuration, mayCreate: mayCreate)
-    }
-}
-
-/// A token as an object of `--json`.
-private struct TokenLine: Encodable {
-    var tokenId: String
-    var name: String
-    var owner: String
-    var scopes: [String]
-    var createdBy: String
-    var createdAt: Timestamp
-    var expiresAt: Timestamp?
-    var lastUsedAt: Timestamp?
-    var revokedAt: Timestamp?
-    /// Only when it was made.
-    var token: String?
-
-    init(_ record: TokenRecord) {
-        tokenId = record.id.text
-        name = record.name
-        owner = record.owner.text
-        scopes = record.scopes.sorted().map(\.rawValue)
-        createdBy = record.createdBy
-        createdAt = record.createdAt
-        expiresAt = record.expiresAt
-        lastUsedAt = record.lastUsedAt
-        revokedAt = record.revokedAt
     }
 }

@@ -8,7 +8,7 @@ internal import KedgePostgres
 internal import KedgeSQLite
 internal import KedgeServer
 
-/// Opens the store of API tokens and of keys for one command.
+/// Opens the store of API tokens, owners and keys of links for one command.
 ///
 /// PostgreSQL is opened beside running services. SQLite belongs to one process, so the command
 /// holds the lock of the data directory meanwhile.
@@ -124,8 +124,8 @@ struct TokenStoreOpening {
             throw failure
         } catch DiskStoreError.inUse {
             throw CommandFailure(
-                "kedge: \(place) is in use by a running service; with SQLite, tokens and keys "
-                    + "can be managed only while it is stopped",
+                "kedge: \(place) is in use by a running service, which does not answer at its "
+                    + "socket admin.sock; use --server, or stop it first",
                 exitStatus: ExitStatus.busy)
         } catch {
             throw CommandFailure("kedge: \(place) cannot be used: \(Self.reason(error))")
