@@ -53,21 +53,32 @@ import Testing
 
     @Test func `the socket has the operations of operators, and no others`() async throws {
         try await withTokenServer { server in
-            for target in ["/tokens", "/owners", "/metrics"] {
-                let answer = try await server.askLocally(HTTPRequestBytes("GET", target))
-                #expect(answer.status == 200, "\(target)")
-            }
-            for (method, target) in [
-                ("GET", "/files"), ("POST", "/files"), ("POST", "/uploads/sessions"),
-                ("GET", "/"), ("POST", "/tus/"),
-            ] {
-                let answer = try await server.askLocally(HTTPRequestBytes(method, target))
-                #expect(answer.status == 404, "\(method) \(target)")
+            let operations = ServiceOperations.all(engine: server.engine)
+            for (operation, access) in operations.sorted(by: { $0.key < $1.key }) {
+                let words = operation.split(separator: " ").map { String($0) }
+                // The id of nothing.
+                let target = words[1].split(separator: "/", omittingEmptySubsequences: false)
+                    .map { $0.hasPrefix("{") ? "000000000000" : String($0) }
+                    .joined(separator: "/")
+                let answer = try await server.askLocally(HTTPRequestBytes(words[0], target))
+                if Self.isForOperators(access) {
+                    #expect(![401, 403, 405].contains(answer.status), "\(operation)")
+                    // A success is no problem document.
+                    let problem = try? answer.decoded(ProblemDocument.self)
+                    #expect(problem?.code != ErrorCode.routeNotFound.rawValue, "\(operation)")
+                } else {
+                    #expect([404, 405].contains(answer.status), "\(operation)")
+                }
             }
             let page = try await server.askLocally(
                 HTTPRequestBytes("GET", "/tokens", [("Origin", "https://evil.example")]))
             try expectProblem(page, .badRequest)
         }
+    }
+
+    private static func isForOperators(_ access: Access) -> Bool {
+        guard case .anyOf(let scopes) = access.rule else { return access == .any }
+        return scopes.contains(.admin) || scopes.contains(.metricsRead)
     }
 
     @Test func `only the user of the service can use the socket, until the service ends`()

@@ -84,6 +84,29 @@ import Testing
         }
     }
 
+    @Test func `a token that another node revokes is refused at once`() async throws {
+        let (changes, change) = AsyncStream.makeStream(of: IdentityChange.self)
+        let environment = try await ServerEnvironment(identityChanges: changes) {
+            $0.identityMode = .tokens
+        }
+        try await environment.withServer { server in
+            let (token, other) = (try await server.makeToken(), try await server.makeToken())
+            #expect(try await server.list(token).status == 200)
+            #expect(try await server.list(other).status == 200)
+            // The clock stands still, so the rows stay fresh.
+            for token in [token, other] {
+                let isKnown = try await server.tokens.revokeToken(
+                    token.id, at: server.fixture.clock.now())
+                #expect(isKnown)
+            }
+            #expect(try await server.list(token).status == 200)
+            change.yield(.token(token.id))
+            let isRefused = try await eventually { try await server.list(token).status == 401 }
+            #expect(isRefused)
+            #expect(try await server.list(other).status == 200, "it was not reported")
+        }
+    }
+
     @Test func `a token made while the service runs is valid at once`() async throws {
         try await withTokenServer { server in
             let token = APIToken.generate()

@@ -18,10 +18,16 @@ final class ServerEnvironment: Sendable {
     let disk = FaultyFileSystem()
     let log = CapturedLog()
     let configuration: ServiceConfiguration
+    /// Changes of tokens by other nodes; nil for one node.
+    private let identityChanges: AsyncStream<IdentityChange>?
 
     /// Defaults, except a free port, chunks of any size, places for the bodies of all concurrent
     /// tests, and a short drain.
-    init(_ configure: (inout ServiceConfiguration) -> Void = { _ in }) async throws {
+    init(
+        identityChanges: AsyncStream<IdentityChange>? = nil,
+        _ configure: (inout ServiceConfiguration) -> Void = { _ in }
+    ) async throws {
+        self.identityChanges = identityChanges
         directory = try TemporaryDirectory()
         let loader = try await ConfigurationLoader(
             flags: [
@@ -48,9 +54,13 @@ final class ServerEnvironment: Sendable {
             metadata: metadata, bytes: bytes, configuration: configuration.engine, clock: clock,
             pool: pool, logger: logger)
         try await engine.recover()
+        var tokens: any TokenStore = metadata
+        if let identityChanges {
+            tokens = NotifyingTokens(inner: metadata, changes: identityChanges)
+        }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let service = try KedgeService(
-            engine: engine, configuration: configuration, tokens: metadata, owners: metadata,
+            engine: engine, configuration: configuration, tokens: tokens, owners: metadata,
             logger: logger
         ) { port.yield($0) }
         var settings = ServiceGroupConfiguration(
