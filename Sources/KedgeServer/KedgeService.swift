@@ -23,6 +23,7 @@ package struct KedgeService: Service {
     private let metrics: ServiceMetrics
     /// Nil where every client is anonymous.
     private let tokens: TokenLookup?
+    private let bearers: (any BearerVerifier)?
     /// Nil for HTTP without TLS.
     private let certificate: CertificateWatch?
     /// Nil without the stores of tokens and owners.
@@ -36,17 +37,19 @@ package struct KedgeService: Service {
     ///     ``IdentityMode/tokens``.
     ///   - owners: The store of the owners, which operators manage.
     ///   - signingKeys: The keys of links; nil for a service without links.
+    ///   - bearers: Verifies the tokens of OpenID providers; nil to refuse them.
     ///   - onRunning: Called with the port once the server accepts connections.
     /// - Throws: The errors of ``ListenPolicy``.
     package init(
         engine: TransferEngine, configuration: ServiceConfiguration,
         tokens: (any TokenStore)? = nil, owners: (any OwnerStore)? = nil,
-        signingKeys: SigningKeys? = nil, logger: Logger,
+        signingKeys: SigningKeys? = nil, bearers: (any BearerVerifier)? = nil, logger: Logger,
         onRunning: @escaping @Sendable (Int) async -> Void = { _ in }
     ) throws {
         try ListenPolicy.check(configuration)
         self.engine = engine
         self.configuration = configuration
+        self.bearers = bearers
         self.logger = logger
         metrics = ServiceMetrics(engine: engine)
         switch configuration.identityMode {
@@ -99,7 +102,8 @@ package struct KedgeService: Service {
         }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
-        if let tokens { await warn(of: tokens) }
+        // Users of an OpenID provider need no token of this service.
+        if let tokens, bearers == nil { await warn(of: tokens) }
         do {
             try await withGracefulShutdownHandler {
                 try await serve()
@@ -231,7 +235,7 @@ package struct KedgeService: Service {
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
                 proxies: configuration.trustedProxies, isSecure: configuration.tls != nil),
-            authenticator: Authenticator(tokens: tokens))
+            authenticator: Authenticator(tokens: tokens, bearers: bearers))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,

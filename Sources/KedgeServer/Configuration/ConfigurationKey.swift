@@ -52,6 +52,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case quotaStoredBytes = "quota.storedBytes"
     case quotaOpenSessions = "quota.openSessions"
     case quotaFileBytes = "quota.fileBytes"
+    case oidcIssuers = "oidc.issuers"
+    case oidcAudience = "oidc.audience"
+    case oidcOwnerClaim = "oidc.ownerClaim"
+    case oidcScopeClaim = "oidc.scopeClaim"
+    case oidcDefaultScopes = "oidc.defaultScopes"
+    case oidcAdminClaim = "oidc.adminClaim"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -103,6 +109,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .quotaStoredBytes: "0"
         case .quotaOpenSessions: "0"
         case .quotaFileBytes: "0"
+        case .oidcIssuers: ""
+        case .oidcAudience: ""
+        case .oidcOwnerClaim: ""
+        case .oidcScopeClaim: "scope"
+        case .oidcDefaultScopes: ""
+        case .oidcAdminClaim: ""
         }
     }
 
@@ -190,6 +202,16 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "Bytes that an owner may have in files and unfinished uploads together; 0: no limit."
         case .quotaOpenSessions: "Unfinished uploads that an owner may have; 0: no limit."
         case .quotaFileBytes: "Largest file of an owner, in bytes; 0: limits.maxFileSize."
+        case .oidcIssuers:
+            "Addresses of OpenID providers whose JSON Web Tokens are accepted, comma-separated."
+        case .oidcAudience: "Audience that such a token must have; needed with oidc.issuers."
+        case .oidcOwnerClaim:
+            "Claim with the owner; empty for oidc:, the host of the issuer, and sub."
+        case .oidcScopeClaim: "Claim with the scopes, separated by spaces or as a list."
+        case .oidcDefaultScopes:
+            "Scopes of a token that names none, comma-separated, such as user."
+        case .oidcAdminClaim:
+            "Claim and value that give every scope, such as groups=kedge-admins; empty for none."
         }
     }
 

@@ -164,6 +164,7 @@ package struct ConfigurationLoader {
         let tusEndpoint = try choice(.tusPath, EndpointPath.init(text:))
         let hosts = text(.allowedHosts).lowercased().split(separator: ",")
             .map { $0.trimmingCharacters(in: .whitespaces) }
+        let identityMode = try choice(.identityMode, IdentityMode.init(rawValue:))
         return ServiceConfiguration(
             host: text(.host), port: try number(.port, in: 0...65_535),
             allowedHosts: try safeHosts(hosts),
@@ -188,9 +189,10 @@ package struct ConfigurationLoader {
             interim: try choice(.interim, InterimPolicy.init(rawValue:)),
             cors: try choice(.corsOrigins, CORSPolicy.init(text:)),
             metricsAddress: try metricsAddress(),
-            identityMode: try choice(.identityMode, IdentityMode.init(rawValue:)),
+            identityMode: identityMode,
             acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings(),
-            masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile))
+            masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile),
+            openID: try OpenIDSection(text: text).settings(with: identityMode))
     }
 
     /// - Returns: Nil for HTTP without TLS.

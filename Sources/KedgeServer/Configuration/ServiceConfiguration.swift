@@ -1,6 +1,7 @@
 package import KedgeEngine
 package import KedgeFiles
 package import KedgeHash
+package import KedgeIdentity
 internal import KedgeModel
 package import KedgeTLS
 package import Logging
@@ -66,6 +67,8 @@ package struct ServiceConfiguration: Sendable {
     package var certificateCheckInterval: Duration = .seconds(60)
     /// Path of the file with the master keys; nil for the one in the data directory.
     package var masterKeyPath: String?
+    /// The OpenID providers whose tokens are accepted; nil for none.
+    package var openID: OpenIDSettings?
 
     /// Returns the file with the master keys.
     ///
@@ -93,7 +96,7 @@ package struct ServiceConfiguration: Sendable {
 package enum IdentityMode: String, Sendable {
     /// Every request has the anonymous principal; for loopback only.
     case anonymous = "none"
-    /// Every request needs an API token, except on public routes.
+    /// Every request needs a token, except on public routes.
     case tokens
 }
 

@@ -9,21 +9,27 @@ internal import KedgeModel
 package struct Authenticator: Sendable {
     /// Nil where every client is anonymous.
     private let tokens: TokenLookup?
+    /// Nil where JSON Web Tokens are not accepted.
+    private let bearers: (any BearerVerifier)?
     /// Whether the requests come over the Unix socket for operators.
     private let isLocal: Bool
 
     /// Requests over the Unix socket for operators. The user at the other end decides, and no
     /// field of a request.
-    static let local = Authenticator(tokens: nil, isLocal: true)
+    static let local = Authenticator(tokens: nil, bearers: nil, isLocal: true)
 
     /// Every request gets the anonymous principal.
-    package init() { self.init(tokens: nil) }
+    package init() { self.init(tokens: nil, bearers: nil) }
 
-    /// Every request needs a token; with nil, every request gets the anonymous principal.
-    init(tokens: TokenLookup?) { self.init(tokens: tokens, isLocal: false) }
+    /// Every request needs a token; with nil for `tokens`, every request gets the anonymous
+    /// principal.
+    init(tokens: TokenLookup?, bearers: (any BearerVerifier)?) {
+        self.init(tokens: tokens, bearers: bearers, isLocal: false)
+    }
 
-    private init(tokens: TokenLookup?, isLocal: Bool) {
+    private init(tokens: TokenLookup?, bearers: (any BearerVerifier)?, isLocal: Bool) {
         self.tokens = tokens
+        self.bearers = bearers
         self.isLocal = isLocal
     }
 
@@ -32,7 +38,7 @@ package struct Authenticator: Sendable {
     /// Runs before the body is read, so that a refused body is not sent, and never again while it
     /// arrives: a credential that expires meanwhile does not interrupt the upload.
     ///
-    /// - Throws: `UNAUTHENTICATED`, `FORBIDDEN`, `BAD_REQUEST`.
+    /// - Throws: `UNAUTHENTICATED`, `FORBIDDEN`, `BAD_REQUEST`, `UNAVAILABLE`.
     func principal(
         of request: Request, for access: Access, _ context: KedgeRequestContext
     ) async throws -> Principal? {
@@ -49,11 +55,28 @@ package struct Authenticator: Sendable {
 
     private func principal(of request: Request) async throws -> Principal {
         guard let tokens else { return .anonymous }
-        return Principal(try await tokens.verify(try Self.token(of: request)))
+        let text = try Self.bearer(of: request)
+        // Each JSON object with a member begins like this in base64url.
+        if text.hasPrefix("eyJ") { return try await principal(ofJWT: String(text)) }
+        return Principal(try await tokens.verify(try Self.token(text)))
     }
 
-    /// Reads the token (RFC 6750 section 2.1). Its text is in no error.
-    private static func token(of request: Request) throws -> APIToken {
+    private func principal(ofJWT text: String) async throws -> Principal {
+        guard let bearers else {
+            throw RequestError.badCredential("The service does not accept JSON Web Tokens.")
+        }
+        do {
+            return try await bearers.principal(ofJWT: text)
+        } catch {
+            guard error.code == .unauthenticated else {
+                throw EngineError(error.code, error.sentence)
+            }
+            throw RequestError.badCredential(error.sentence)
+        }
+    }
+
+    /// Reads the credential (RFC 6750 section 2.1). Its text is in no error.
+    private static func bearer(of request: Request) throws -> Substring {
         let values = request.headers[values: .authorization]
         guard values.count < 2 else {
             throw EngineError(.badRequest, "A request may have one Authorization field.")
@@ -63,8 +86,12 @@ package struct Authenticator: Sendable {
         guard words.count == 2, words[0].lowercased() == "bearer" else {
             throw RequestError.badCredential("Authorization has no Bearer token.")
         }
+        return words[1]
+    }
+
+    private static func token(_ text: Substring) throws -> APIToken {
         do {
-            return try APIToken.parse(words[1])
+            return try APIToken.parse(text)
         } catch {
             throw RequestError.badCredential(
                 error == .checksumMismatch

@@ -100,6 +100,12 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.quotaStoredBytes)) var quotaStoredBytes: String?
     @Option(help: help(.quotaOpenSessions)) var quotaOpenSessions: String?
     @Option(help: help(.quotaFileBytes)) var quotaFileBytes: String?
+    @Option(help: help(.oidcIssuers)) var oidcIssuers: String?
+    @Option(help: help(.oidcAudience)) var oidcAudience: String?
+    @Option(help: help(.oidcOwnerClaim)) var oidcOwnerClaim: String?
+    @Option(help: help(.oidcScopeClaim)) var oidcScopeClaim: String?
+    @Option(help: help(.oidcDefaultScopes)) var oidcDefaultScopes: String?
+    @Option(help: help(.oidcAdminClaim)) var oidcAdminClaim: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -130,6 +136,9 @@ struct ServerSettings: ParsableArguments {
             .masterKeyFile: secretsMasterKeyFile,
             .quotaStoredBytes: quotaStoredBytes, .quotaOpenSessions: quotaOpenSessions,
             .quotaFileBytes: quotaFileBytes,
+            .oidcIssuers: oidcIssuers, .oidcAudience: oidcAudience,
+            .oidcOwnerClaim: oidcOwnerClaim, .oidcScopeClaim: oidcScopeClaim,
+            .oidcDefaultScopes: oidcDefaultScopes, .oidcAdminClaim: oidcAdminClaim,
         ]
     }
 

@@ -54,10 +54,12 @@ struct ServerProcess {
         let engine = try stores.makeEngine(configuration.engine, logger: logger)
         try await engine.recover()
         let signingKeys = try await Self.signingKeys(of: stores, engine, configuration)
+        let identities = IdentityService(configuration.openID, engine: engine, logger: logger)
         let http = try await checked {
             try KedgeService(
                 engine: engine, configuration: configuration, tokens: stores.metadata,
-                owners: stores.metadata, signingKeys: signingKeys, logger: logger
+                owners: stores.metadata, signingKeys: signingKeys, bearers: identities.verifier,
+                logger: logger
             ) { [configuration] port in
                 // For the user, and for a parent process that chose port 0.
                 Announcement.write(
@@ -73,6 +75,7 @@ struct ServerProcess {
                 .init(service: sweep),
                 .init(service: ScrubService(engine: engine, logger: logger)),
                 .init(service: FleetService(engine: engine)),
+                .init(service: identities),
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             logger: logger)

@@ -20,14 +20,17 @@ final class ServerEnvironment: Sendable {
     let configuration: ServiceConfiguration
     /// Changes of tokens by other nodes; nil for one node.
     private let identityChanges: AsyncStream<IdentityChange>?
+    let bearers: (any BearerVerifier)?
 
     /// Defaults, except a free port, chunks of any size, places for the bodies of all concurrent
     /// tests, and a short drain.
     init(
         identityChanges: AsyncStream<IdentityChange>? = nil,
+        bearers: (any BearerVerifier)? = nil,
         _ configure: (inout ServiceConfiguration) -> Void = { _ in }
     ) async throws {
         self.identityChanges = identityChanges
+        self.bearers = bearers
         directory = try TemporaryDirectory()
         let loader = try await ConfigurationLoader(
             flags: [
@@ -61,6 +64,7 @@ final class ServerEnvironment: Sendable {
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
         let service = try KedgeService(
             engine: engine, configuration: configuration, tokens: tokens, owners: metadata,
+            bearers: bearers,
             logger: logger
         ) { port.yield($0) }
         var settings = ServiceGroupConfiguration(
