@@ -37,7 +37,9 @@ CLIENTS_VENV := .build-clients-venv
 CLIENTS_REQUIREMENTS := Tests/clients/requirements.txt
 EXAMPLES_VENV := .build-examples-venv
 EXAMPLES_REQUIREMENTS := examples/fastapi/requirements.txt
-VENVS := $(VENV) $(GENERATORS_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV)
+IDENTITY_VENV := .build-identity-venv
+IDENTITY_REQUIREMENTS := Tests/identity/requirements.txt
+VENVS := $(VENV) $(GENERATORS_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV) $(IDENTITY_VENV)
 # All tests at once would starve each other: a step that takes a millisecond then takes seconds, and
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
@@ -123,6 +125,7 @@ test: deps test-deps ## Run every test
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/examples/check_examples.sh "$$(swift build --show-bin-path)/kedge" \
 	    "$$(swift build --show-bin-path)/upload-example"
+	$(IDENTITY_VENV)/bin/python Tests/identity/check_jwt.py "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
@@ -261,6 +264,13 @@ $(EXAMPLES_VENV)/ready: $(EXAMPLES_REQUIREMENTS)
 	@.ci/require-packages check
 	python3 -m venv --clear $(EXAMPLES_VENV)
 	$(EXAMPLES_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(EXAMPLES_REQUIREMENTS)
+	touch $@
+
+# An OpenID provider, and libraries that forge its tokens.
+$(IDENTITY_VENV)/ready: $(IDENTITY_REQUIREMENTS)
+	@.ci/require-packages test
+	python3 -m venv --clear $(IDENTITY_VENV)
+	$(IDENTITY_VENV)/bin/pip install --quiet --disable-pip-version-check -r $(IDENTITY_REQUIREMENTS)
 	touch $@
 
 # rclone is welcome but not needed: without it the benchmarks say so and go on.
