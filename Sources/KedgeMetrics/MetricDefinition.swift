@@ -72,4 +72,6 @@ enum HistogramBuckets {
     static let upload: [Double] = [
         0.1, 1, 5, 15, 60, 300, 900, 3600, 14_400, 43_200, 86_400, 259_200, 604_800,
     ]
+    /// Credentials. Most are in memory; some wait for the keys of an issuer.
+    static let authentication = [0.0001, 0.001, 0.01, 0.1, 1, 10]
 }

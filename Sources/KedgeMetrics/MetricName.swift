@@ -16,6 +16,10 @@ package enum MetricName: Int, CaseIterable, Sendable {
     // TLS.
     case tlsHandshakes
     case tlsCertificateExpiry
+    // Identities.
+    case authentications
+    case authenticationSeconds
+    case keyAge
     // Transfers.
     case uploadBytes
     case downloadBytes
@@ -55,7 +59,8 @@ package enum MetricName: Int, CaseIterable, Sendable {
 
     /// The rows in the order of the cases.
     private static let table: [MetricDefinition] =
-        httpTable + tlsTable + transferTable + sessionTable + storeTable + scrubTable + processTable
+        httpTable + tlsTable + identityTable + transferTable + sessionTable + storeTable
+        + scrubTable + processTable
 
     private static let httpTable: [MetricDefinition] = [
         .counter(
@@ -84,6 +89,18 @@ package enum MetricName: Int, CaseIterable, Sendable {
         .gauge(
             .tlsCertificateExpiry, "kedge_tls_certificate_expiry_seconds", unit: .seconds,
             "Unix time at which the certificate in use expires; absent without TLS."),
+    ]
+
+    private static let identityTable: [MetricDefinition] = [
+        .counter(
+            .authentications, "kedge_auth_total", labels: ["kind", "outcome"],
+            "Requests whose credential was checked; outcome is accepted, refused or failed."),
+        .histogram(
+            .authenticationSeconds, "kedge_auth_seconds", labels: ["kind"],
+            buckets: HistogramBuckets.authentication, "Time to check the credential of a request."),
+        .gauge(
+            .keyAge, "kedge_jwks_age_seconds", unit: .seconds,
+            "Time since the keys of an issuer were fetched; of several, the longest."),
     ]
 
     private static let transferTable: [MetricDefinition] = [

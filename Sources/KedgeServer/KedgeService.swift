@@ -52,6 +52,7 @@ package struct KedgeService: Service {
         self.bearers = bearers
         self.logger = logger
         metrics = ServiceMetrics(engine: engine)
+        if let bearers { metrics.observe(bearers) }
         switch configuration.identityMode {
         case .anonymous: self.tokens = nil
         case .tokens:
@@ -235,7 +236,9 @@ package struct KedgeService: Service {
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
                 proxies: configuration.trustedProxies, isSecure: configuration.tls != nil),
-            authenticator: Authenticator(tokens: tokens, bearers: bearers))
+            authenticator: Authenticator(
+                tokens: tokens, bearers: bearers,
+                onChecked: { [metrics] in metrics.authenticated($0) }))
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,

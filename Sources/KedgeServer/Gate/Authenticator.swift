@@ -13,6 +13,7 @@ package struct Authenticator: Sendable {
     private let bearers: (any BearerVerifier)?
     /// Whether the requests come over the Unix socket for operators.
     private let isLocal: Bool
+    private let onChecked: @Sendable (CheckedCredential) -> Void
 
     /// Requests over the Unix socket for operators. The user at the other end decides, and no
     /// field of a request.
@@ -23,14 +24,23 @@ package struct Authenticator: Sendable {
 
     /// Every request needs a token; with nil for `tokens`, every request gets the anonymous
     /// principal.
-    init(tokens: TokenLookup?, bearers: (any BearerVerifier)?) {
-        self.init(tokens: tokens, bearers: bearers, isLocal: false)
+    ///
+    /// - Parameter onChecked: Called after each check of a credential.
+    init(
+        tokens: TokenLookup?, bearers: (any BearerVerifier)?,
+        onChecked: @escaping @Sendable (CheckedCredential) -> Void = { _ in }
+    ) {
+        self.init(tokens: tokens, bearers: bearers, isLocal: false, onChecked: onChecked)
     }
 
-    private init(tokens: TokenLookup?, bearers: (any BearerVerifier)?, isLocal: Bool) {
+    private init(
+        tokens: TokenLookup?, bearers: (any BearerVerifier)?, isLocal: Bool,
+        onChecked: @escaping @Sendable (CheckedCredential) -> Void = { _ in }
+    ) {
         self.tokens = tokens
         self.bearers = bearers
         self.isLocal = isLocal
+        self.onChecked = onChecked
     }
 
     /// Returns the principal of a request; nil for a public route, which ignores credentials.
@@ -45,7 +55,8 @@ package struct Authenticator: Sendable {
         guard access != .public else { return nil }
         let principal =
             isLocal
-            ? try await LocalPeer.principal(of: context.channel) : try await principal(of: request)
+            ? try await LocalPeer.principal(of: context.channel)
+            : try await recordedPrincipal(of: request)
         context.logMetadata.set("principal", principal.kind.rawValue)
         context.logMetadata.set("owner", principal.owner)
         if let id = principal.tokenID { context.logMetadata.set("token.id", id) }
@@ -53,8 +64,38 @@ package struct Authenticator: Sendable {
         return principal
     }
 
-    private func principal(of request: Request) async throws -> Principal {
+    private func recordedPrincipal(of request: Request) async throws -> Principal {
+        // Without identities, no credential is checked.
         guard let tokens else { return .anonymous }
+        let start = ContinuousClock.now
+        do {
+            let principal = try await principal(of: request, tokens)
+            onChecked(
+                CheckedCredential(
+                    kind: principal.kind.rawValue, outcome: .accepted,
+                    duration: start.duration(to: .now)))
+            return principal
+        } catch {
+            let code = (error as? RequestError)?.reason ?? EngineError(translating: error).code
+            onChecked(
+                CheckedCredential(
+                    kind: Self.credentialKind(of: request),
+                    outcome: code.facts.httpStatus < 500 ? .refused : .failed,
+                    duration: start.duration(to: .now)))
+            throw error
+        }
+    }
+
+    /// Names the kind of a credential that was not accepted.
+    private static func credentialKind(of request: Request) -> String {
+        guard let value = request.headers[.authorization] else { return "none" }
+        let text = value.split(separator: " ").last ?? ""
+        return text.hasPrefix("eyJ") ? "oidc" : text.hasPrefix("kdg_") ? "token" : "other"
+    }
+
+    private func principal(
+        of request: Request, _ tokens: TokenLookup
+    ) async throws -> Principal {
         let text = try Self.bearer(of: request)
         // Each JSON object with a member begins like this in base64url.
         if text.hasPrefix("eyJ") { return try await principal(ofJWT: String(text)) }

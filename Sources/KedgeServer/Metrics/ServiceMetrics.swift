@@ -1,5 +1,6 @@
 internal import Foundation
 package import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeMetrics
 internal import KedgeModel
 internal import KedgeTLS
@@ -37,6 +38,21 @@ package struct ServiceMetrics: Sendable {
     func certificateLoaded(_ certificate: ServerCertificate) {
         let expiry = certificate.expiresAt.millisecondsSinceEpoch / 1000
         metrics.set(.tlsCertificateExpiry, to: Double(expiry))
+    }
+
+    /// Adds the collector of the age of the issuers' keys.
+    func observe(_ bearers: any BearerVerifier) {
+        metrics.addCollector {
+            guard let age = await bearers.keyAge() else { return [] }
+            return [MetricSample(.keyAge, age / .seconds(1))]
+        }
+    }
+
+    /// Records the check of a credential.
+    func authenticated(_ checked: CheckedCredential) {
+        metrics.increment(.authentications, [checked.kind, checked.outcome.rawValue])
+        metrics.observe(
+            .authenticationSeconds, seconds: checked.duration / .seconds(1), [checked.kind])
     }
 
     func requestBegan() { metrics.increment(.httpRequestsInFlight) }

@@ -103,6 +103,34 @@ import Testing
         }
     }
 
+    @Test func `checked credentials are counted by kind and outcome`() async throws {
+        try await withBearers { server, bearers in
+            _ = try await server.get("/files", Self.fields)
+            bearers.answer(Self.text, .failure(.expired))
+            _ = try await server.get("/files", Self.fields)
+            bearers.answer(Self.text, .failure(.unavailable))
+            _ = try await server.get("/files", Self.fields)
+            _ = try await server.get("/files")
+            _ = try await server.get("/files", [("Authorization", "Bearer x")])
+            // Public, so no credential is checked.
+            _ = try await server.get("/healthz", Self.fields)
+            let reader = try await server.makeToken([.metricsRead])
+            let answer = try await server.get("/metrics", reader.fields)
+            let lines = String(decoding: answer.body, as: UTF8.self).split(separator: "\n")
+            for line in [
+                #"kedge_auth_total{kind="oidc",outcome="accepted"} 1"#,
+                #"kedge_auth_total{kind="oidc",outcome="refused"} 1"#,
+                #"kedge_auth_total{kind="oidc",outcome="failed"} 1"#,
+                #"kedge_auth_total{kind="none",outcome="refused"} 1"#,
+                #"kedge_auth_total{kind="other",outcome="refused"} 1"#,
+                #"kedge_auth_total{kind="token",outcome="accepted"} 1"#,
+                #"kedge_auth_seconds_count{kind="oidc"} 3"#, "kedge_jwks_age_seconds 7",
+            ] {
+                #expect(lines.contains(Substring(line)), "\(line)")
+            }
+        }
+    }
+
     @Test func `a service with providers needs no API token`() async throws {
         try await withBearers { server, _ in
             #expect(
