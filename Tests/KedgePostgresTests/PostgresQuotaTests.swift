@@ -52,7 +52,7 @@ import Testing
         let url = try await PostgresServer.shared().makeDatabase()
         var nodes: [PostgresStore] = []
         for _ in 0..<3 { nodes.append(try await openStore(url, onNotice: notices.add)) }
-        try await withThrowingTaskGroup { [nodes] group in
+        try await withThrowingTaskGroup(of: Void.self) { [nodes] group in
             for (index, node) in nodes.enumerated() {
                 for worker in 0..<3 {
                     group.addTask {
@@ -159,7 +159,7 @@ import Testing
             )
             let drifts = try await nodes[1].quotaDrifts(after: nil, limit: 10)
             #expect(drifts.map(\.kept?.openSessionCount) == [90])
-            try await withThrowingTaskGroup { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 for _ in 0..<40 { group.addTask { _ = try await nodes[0].make() } }
                 for _ in 0..<3 {
                     group.addTask { try await nodes[1].repairQuota(of: Sample.owner) }
@@ -177,7 +177,7 @@ import Testing
             let record = try await nodes[0].make()
             let (locked, isLocked) = AsyncStream.makeStream(of: Void.self)
             let (released, release) = AsyncStream.makeStream(of: Void.self)
-            try await withThrowingTaskGroup { group in
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
                     try await nodes[1].write { db in
                         _ = try db.query("SELECT 1 FROM owner FOR UPDATE")

@@ -33,7 +33,7 @@ package struct RouteTable: Sendable {
         let native = [
             Route(.get, "/", .public, service.describe),
             Route(.get, "/openapi.yaml", .public, service.contract),
-            Route(.get, "/me", .any, OwnerRoutes(engine: engine).describe),
+            Route(.get, "/me", .any, MeRoutes(engine: engine).describe),
             Route(.post, "/uploads/sessions", .anyOf(.uploadsWrite), sessions.create),
             Route(.get, "/uploads/sessions", .anyOf(.uploadsRead), sessions.list),
             Route(.get, sessionPath, .anyOf(.uploadsRead, .uploadsWrite), sessions.status),

@@ -28,7 +28,7 @@ import Testing
     }
 
     private func owner(_ server: RunningServer, _ fields: [(String, String)] = []) async throws
-        -> OwnerDescription
+        -> AccountDescription
     {
         try await server.get("/me", fields).decoded()
     }

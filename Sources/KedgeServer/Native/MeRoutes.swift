@@ -4,7 +4,7 @@ internal import KedgeIdentity
 internal import KedgeModel
 
 /// Operations on the owner of a request.
-struct OwnerRoutes: Sendable {
+struct MeRoutes: Sendable {
     let engine: TransferEngine
 
     /// `GET /me`
@@ -12,11 +12,11 @@ struct OwnerRoutes: Sendable {
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
         let quota = try await engine.quota(of: context.owner)
-        return .json(OwnerDescription(context.principal, quota))
+        return .json(AccountDescription(context.principal, quota))
     }
 }
 
-extension OwnerDescription {
+extension AccountDescription {
     fileprivate init(_ principal: Principal, _ quota: OwnerQuota) {
         // Zero is no limit.
         let limit: (Int64) -> Int64? = { $0 > 0 ? $0 : nil }

@@ -1,5 +1,5 @@
 /// Response to `GET /me`: the owner for whom the request acts, its rights, and what it uses.
-public struct OwnerDescription: Codable, Hashable, Sendable {
+public struct AccountDescription: Codable, Hashable, Sendable {
     /// The owner of the sessions and files that the request can use.
     public var owner: String
     /// How the client has proven who it is, such as `token` or `anonymous`. A string, because a
