@@ -12,6 +12,7 @@ package enum MetricName: Int, CaseIterable, Sendable {
     case httpRequestSeconds
     case httpRequestsInFlight
     case errors
+    case rateLimited
     case connections
     // TLS.
     case tlsHandshakes
@@ -78,6 +79,9 @@ package enum MetricName: Int, CaseIterable, Sendable {
         .counter(
             .errors, "kedge_errors_total", labels: ["code"],
             "Responses with an error, by its code."),
+        .counter(
+            .rateLimited, "kedge_rate_limited_total", labels: ["kind"],
+            "Requests above a rate; kind is requests, creates or authentication."),
         .gauge(.connections, "kedge_connections", "Open connections of clients."),
     ]
 

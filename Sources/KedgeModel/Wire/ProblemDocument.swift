@@ -33,6 +33,7 @@ public struct ProblemDocument: Codable, Hashable, Sendable {
     /// `QUOTA_EXCEEDED`: bytes reserved for the owner's unfinished uploads.
     public var reservedBytes: Int64?
     /// `UNAVAILABLE` from `/readyz`: what is missing, such as `descriptors`, `store` or `stopping`.
+    /// `RATE_LIMITED`: the exceeded rate: `requests`, `creates` or `authentication`.
     public var reason: String?
 
     /// Creates the document of a code, with the table's sentence as its title.

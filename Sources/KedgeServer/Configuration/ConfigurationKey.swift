@@ -58,6 +58,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case oidcScopeClaim = "oidc.scopeClaim"
     case oidcDefaultScopes = "oidc.defaultScopes"
     case oidcAdminClaim = "oidc.adminClaim"
+    case proxyIdentityHeader = "proxy.identityHeader"
+    case proxySecretFile = "proxy.secretFile"
+    case proxyScopes = "proxy.scopes"
+    case rateRequests = "rate.requestsPerSecond"
+    case rateCreates = "rate.createsPerMinute"
+    case rateFailedAuthentications = "rate.failedAuthenticationsPerSecond"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -115,6 +121,12 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .oidcScopeClaim: "scope"
         case .oidcDefaultScopes: ""
         case .oidcAdminClaim: ""
+        case .proxyIdentityHeader: ""
+        case .proxySecretFile: ""
+        case .proxyScopes: "user"
+        case .rateRequests: "0"
+        case .rateCreates: "0"
+        case .rateFailedAuthentications: "10"
         }
     }
 
@@ -212,6 +224,21 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
             "Scopes of a token that names none, comma-separated, such as user."
         case .oidcAdminClaim:
             "Claim and value that give every scope, such as groups=kedge-admins; empty for none."
+        case .proxyIdentityHeader:
+            "Request field in which a proxy in trustedProxies names the owner, such as "
+                + "X-Forwarded-User; empty for none."
+        case .proxySecretFile:
+            "File, readable by its owner only, with the secret that the proxy sends as "
+                + "X-Kedge-Proxy-Secret; empty for none."
+        case .proxyScopes:
+            "Scopes of the owners that the proxy names, comma-separated, such as user or reader."
+        case .rateRequests:
+            "Requests of one owner per second, on each node; 0 for no limit."
+        case .rateCreates:
+            "New uploads of one owner per minute, on each node; 0 for no limit."
+        case .rateFailedAuthentications:
+            "Refused credentials per second from one IPv4 address or IPv6 /64 network, five times "
+                + "as many at once; 0 for no limit."
         }
     }
 

@@ -3,6 +3,7 @@ internal import Foundation
 internal import KedgeEngine
 internal import KedgeFiles
 internal import KedgeHash
+internal import KedgeIdentity
 internal import KedgeModel
 internal import KedgeTLS
 internal import Logging
@@ -192,7 +193,8 @@ package struct ConfigurationLoader {
             identityMode: identityMode,
             acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings(),
             masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile),
-            openID: try OpenIDSection(text: text).settings(with: identityMode))
+            openID: try OpenIDSection(text: text).settings(with: identityMode),
+            proxyIdentity: try proxyIdentity(), rates: try rates())
     }
 
     /// - Returns: Nil for HTTP without TLS.
@@ -207,6 +209,44 @@ package struct ConfigurationLoader {
             throw ConfigurationError("tls.key is set without tls.certificate: set both or neither.")
         }
         return TLSSettings(certificatePath: certificate, keyPath: key, minimum: minimum)
+    }
+
+    private func proxyIdentity() throws -> ProxyIdentitySettings? {
+        let scopes = try proxyScopes()
+        let secretFile = text(.proxySecretFile)
+        guard !text(.proxyIdentityHeader).isEmpty else {
+            guard secretFile.isEmpty else {
+                throw ConfigurationError(
+                    "proxy.secretFile is set and proxy.identityHeader is not: name the field in "
+                        + "which the proxy sends the owner.")
+            }
+            return nil
+        }
+        return try choice(.proxyIdentityHeader) { header in
+            ProxyIdentitySettings(
+                header: header, secretFile: secretFile.isEmpty ? nil : secretFile, scopes: scopes)
+        }
+    }
+
+    private func proxyScopes() throws -> Set<Scope> {
+        do {
+            let scopes = try Scope.parse(text(.proxyScopes))
+            guard !scopes.isEmpty else {
+                throw ConfigurationError("proxy.scopes is empty: name a scope or a bundle.")
+            }
+            return scopes
+        } catch let error as UnknownScope {
+            throw ConfigurationError("proxy.scopes: \(error)")
+        }
+    }
+
+    private func rates() throws -> RateSettings {
+        var rates = RateSettings()
+        rates.requestsPerSecond = try number(.rateRequests, in: 0...1_000_000)
+        rates.createsPerMinute = try number(.rateCreates, in: 0...1_000_000)
+        rates.failedAuthenticationsPerSecond = try number(
+            .rateFailedAuthentications, in: 0...1_000_000)
+        return rates
     }
 
     /// Refuses `*` unless ``ConfigurationKey/allowAnyHost`` is on. With `*`, a page can let its own

@@ -69,6 +69,9 @@ package struct ServiceConfiguration: Sendable {
     package var masterKeyPath: String?
     /// The OpenID providers whose tokens are accepted; nil for none.
     package var openID: OpenIDSettings?
+    /// Identities that trusted proxies state; nil if they state none.
+    package var proxyIdentity: ProxyIdentitySettings?
+    package var rates = RateSettings()
 
     /// Returns the file with the master keys.
     ///

@@ -3,6 +3,7 @@ internal import Hummingbird
 internal import KedgeEngine
 internal import KedgeIdentity
 internal import KedgeModel
+internal import NIOCore
 
 /// Determines the principal of each request and checks its access to the route. Fails closed: a
 /// request has a principal with the access of the route, or no handler runs.
@@ -52,6 +53,8 @@ package struct Authenticator: Sendable {
     func principal(
         of request: Request, for access: Access, _ context: KedgeRequestContext
     ) async throws -> Principal? {
+        let peer = context.channel.remoteAddress
+        try proxy?.refuseForeign(request, from: peer, context.logger)
         guard access != .public else { return nil }
         let principal =
             isLocal

@@ -80,7 +80,7 @@ package struct CORSPolicy: Hashable, Sendable {
         "If-None-Match", "Tus-Resumable", "Upload-Length", "Upload-Defer-Length", "Upload-Offset",
         "Upload-Metadata", "Upload-Checksum", "Upload-Concat", "X-HTTP-Method-Override",
         "Upload-Complete", "Upload-Incomplete", "Upload-Draft-Interop-Version", "X-Request-Id",
-        "X-Requested-With",
+        "X-Requested-With", "Kedge-Owner",
     ].joined(separator: ", ")
 
     /// Response fields that pages may read, for all protocols.

@@ -11,6 +11,8 @@ extension HTTPField.Name {
     static let xForwardedFor = named("X-Forwarded-For")
     static let xForwardedProto = named("X-Forwarded-Proto")
     static let xHTTPMethodOverride = named("X-HTTP-Method-Override")
+    static let kedgeOwner = named("Kedge-Owner")
+    static let kedgeProxySecret = named("X-Kedge-Proxy-Secret")
     static let idempotencyKey = named("Idempotency-Key")
 
     private static func named(_ text: String) -> Self {

@@ -36,6 +36,16 @@ extension RequestError {
             fields: [.wwwAuthenticate: "\(challenge), error=\"invalid_token\""])
     }
 
+    /// Whether the error refuses a credential that the request presents. A request without one
+    /// guesses nothing.
+    static func refusesCredential(_ error: any Error) -> Bool {
+        if let error = error as? EngineError { return error.code == .linkInvalid }
+        guard let error = error as? RequestError else { return false }
+        // RFC 6750 section 3.1: only then does the challenge have an error.
+        return error.reason == .linkInvalid
+            || (error.reason == .unauthenticated && error.fields[.wwwAuthenticate] != challenge)
+    }
+
     private static let challenge = "Bearer realm=\"kedge\""
 
     /// A JSON body exceeds the size limit.

@@ -66,7 +66,21 @@ package struct TrustedProxies: Sendable {
     ///   - peer: The address at the other end of the connection, as bytes; nil when there is none.
     ///   - forwarded: The values of `X-Forwarded-For`, in order.
     package func client(peer: [UInt8]?, forwarded: [String]) -> ClientAddress {
-        guard var address = peer else { return .unknown }
+        peer.flatMap { ClientAddress(bytes: clientBytes(peer: $0, forwarded: forwarded)) }
+            ?? .unknown
+    }
+
+    /// Returns the network of a client, for limits; nil for an address that many clients may share:
+    /// that of a trusted proxy which names no client, and that of this machine.
+    package func network(peer: [UInt8]?, forwarded: [String]) -> ClientAddress? {
+        guard let address = peer.map({ clientBytes(peer: $0, forwarded: forwarded) }),
+            !isTrusted(address), !AddressBytes.isLoopback(address)
+        else { return nil }
+        return ClientAddress(bytes: address)
+    }
+
+    private func clientBytes(peer: [UInt8], forwarded: [String]) -> [UInt8] {
+        var address = peer
         var entries = forwarded.flatMap { $0.split(separator: ",") }
         while isTrusted(address), let entry = entries.popLast() {
             // An entry that is not an address ends the chain, because the proxy does not know a
@@ -74,7 +88,7 @@ package struct TrustedProxies: Sendable {
             guard let bytes = AddressBytes.parse(forwarded: entry) else { break }
             address = bytes
         }
-        return ClientAddress(bytes: address) ?? .unknown
+        return address
     }
 
     private func isTrusted(_ address: [UInt8]) -> Bool {
@@ -83,6 +97,17 @@ package struct TrustedProxies: Sendable {
 }
 
 extension TrustedProxies {
+    /// Whether the peer is a trusted proxy.
+    func isTrusted(_ peer: SocketAddress?) -> Bool {
+        peer.flatMap(AddressBytes.of).map { isTrusted($0) } ?? false
+    }
+
+    /// The network of the client that sends these fields over a connection; nil for an address that
+    /// many clients may share.
+    func network(headers: HTTPFields, peer: SocketAddress?) -> ClientAddress? {
+        network(peer: peer.flatMap(AddressBytes.of), forwarded: headers[values: .xForwardedFor])
+    }
+
     /// Whether the fields name another client than the peer, which is not a trusted proxy.
     func ignores(_ headers: HTTPFields, peer: SocketAddress?) -> Bool {
         guard headers[.xForwardedFor] != nil, let bytes = peer.flatMap(AddressBytes.of) else {
@@ -120,6 +145,11 @@ enum AddressBytes {
             return unmapped(
                 Array(UnsafeRawBufferPointer(start: pointer, count: byteCount)[place]))
         }
+    }
+
+    static func isLoopback(_ address: [UInt8]) -> Bool {
+        address.count == 4
+            ? address[0] == 127 : address.dropLast().allSatisfy { $0 == 0 } && address.last == 1
     }
 
     static func parse(_ text: String) -> [UInt8]? {

@@ -59,10 +59,12 @@ package struct ServiceMetrics: Sendable {
 
     /// Records a request whose response begins.
     ///
-    /// - Parameter bodyByteCount: Number of received bytes of the body.
+    /// - Parameters:
+    ///   - bodyByteCount: Number of received bytes of the body.
+    ///   - rateLimit: The kind of the rate that the request exceeds; nil for none.
     func requestEnded(
         method: String, route: String, uploadProtocol: String, status: Int, duration: Duration,
-        bodyByteCount: Int64, error: ErrorCode?
+        bodyByteCount: Int64, error: ErrorCode?, rateLimit: String?
     ) {
         metrics.increment(.httpRequestsInFlight, by: -1)
         metrics.increment(
@@ -73,6 +75,7 @@ package struct ServiceMetrics: Sendable {
             metrics.increment(.uploadBytes, by: bodyByteCount, [uploadProtocol])
         }
         if let error { metrics.increment(.errors, [error.rawValue]) }
+        if let rateLimit { metrics.increment(.rateLimited, [rateLimit]) }
     }
 
     /// Records an upload that an owner's limit has refused.

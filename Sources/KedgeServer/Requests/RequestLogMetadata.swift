@@ -1,3 +1,4 @@
+internal import KedgeIdentity
 internal import KedgeLocks
 internal import Logging
 
@@ -11,6 +12,14 @@ final class RequestLogMetadata: Sendable {
 
     func set(_ key: String, _ value: some CustomStringConvertible) {
         values.withLock { $0[key] = value.description }
+    }
+
+    /// Adds the principal of the request, under its own name and not yet that of another owner.
+    func set(_ principal: Principal) {
+        set("principal", principal.kind.rawValue)
+        set("owner", principal.owner)
+        if let id = principal.tokenID { set("token.id", id) }
+        if let link = principal.link { set("link.id", link.id.text) }
     }
 
     /// Number of bytes read from the request's body.

@@ -13,6 +13,12 @@ struct Route: Sendable {
     let access: Access
     let handle: Handler
 
+    /// Whether a request begins an upload, in any protocol.
+    var createsUpload: Bool {
+        guard method == .post, case .anyOf(let scopes) = access.rule else { return false }
+        return scopes.contains(.uploadsWrite) && !path.hasSuffix("/finalize")
+    }
+
     init(
         _ method: HTTPRequest.Method, _ path: String, _ access: Access,
         _ handle: @escaping Handler

@@ -84,7 +84,8 @@ struct RequestMiddleware: RouterMiddleware {
             route: context.route,
             uploadProtocol: routes.uploadProtocol(of: request.uri.path, request),
             status: response.status.code, duration: start.duration(to: .now),
-            bodyByteCount: context.logMetadata.receivedByteCount, error: reason)
+            bodyByteCount: context.logMetadata.receivedByteCount, error: reason,
+            rateLimit: reason == .rateLimited ? failure?.reason : nil)
         // The code of the failure itself decides, not the status of the answer: tus and IETF
         // clients get a 5xx for a slow body or a busy service, too, so that they resume.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500

@@ -86,14 +86,23 @@ package struct RouteTable: Sendable {
 
     /// Returns a router that runs a route only for principals with its access.
     package func makeRouter(
-        gate: RequestGate, authenticator: Authenticator = Authenticator()
+        gate: RequestGate, authenticator: Authenticator = Authenticator(),
+        rates: RequestRates = RequestRates()
     ) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
         router.add(middleware: RequestMiddleware(routes: self, gate: gate))
         for route in routes {
             router.on(RouterPath(route.path), method: route.method) { request, context in
-                let principal = try await authenticator.principal(
-                    of: request, for: route.access, context)
+                let principal: Principal?
+                do {
+                    principal = try await authenticator.principal(
+                        of: request, for: route.access, context)
+                    if let principal {
+                        try rates.admit(principal.owner, createsUpload: route.createsUpload)
+                    }
+                } catch let error as EngineError where error.code == .rateLimited {
+                    throw rateError(error, request)
+                }
                 return try await route.handle(request, context.with(principal))
             }
         }
@@ -103,11 +112,19 @@ package struct RouteTable: Sendable {
     /// Returns the router behind ``MethodOverride``, which can change the method that the router
     /// matches.
     func makeResponder(
-        gate: RequestGate, authenticator: Authenticator
+        gate: RequestGate, authenticator: Authenticator, rates: RequestRates
     ) -> some HTTPResponder<KedgeRequestContext> {
         MethodOverride(
-            inner: makeRouter(gate: gate, authenticator: authenticator).buildResponder(),
+            inner: makeRouter(gate: gate, authenticator: authenticator, rates: rates)
+                .buildResponder(),
             endpoint: tus.endpoint)
+    }
+
+    /// Returns the error of a rate as clients of the request's protocol expect it. A tus or IETF
+    /// client that continues an upload gives up after 429.
+    private func rateError(_ error: EngineError, _ request: Request) -> any Error {
+        guard uploadProtocol(of: request.uri.path, request) != "native" else { return error }
+        return TusErrors.translated(error)
     }
 
     /// Adds the fields that the protocol of the path requires in every response.

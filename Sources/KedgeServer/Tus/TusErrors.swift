@@ -13,7 +13,7 @@ enum TusErrors {
         switch error.code {
         case .chunkHashMismatch:
             error.code = .uploadChecksumMismatch
-        case .busy, .tooManySessions, .requestTimeout:
+        case .busy, .tooManySessions, .rateLimited, .requestTimeout:
             // Clients retry after 409 and 5xx, and give up after any other 4xx.
             error.code = .unavailable
         case .sizeMismatch, .chunkConflict:

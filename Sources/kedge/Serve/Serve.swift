@@ -106,6 +106,13 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.oidcScopeClaim)) var oidcScopeClaim: String?
     @Option(help: help(.oidcDefaultScopes)) var oidcDefaultScopes: String?
     @Option(help: help(.oidcAdminClaim)) var oidcAdminClaim: String?
+    @Option(help: help(.proxyIdentityHeader)) var proxyIdentityHeader: String?
+    @Option(help: help(.proxySecretFile)) var proxySecretFile: String?
+    @Option(help: help(.proxyScopes)) var proxyScopes: String?
+    @Option(help: help(.rateRequests)) var rateRequestsPerSecond: String?
+    @Option(help: help(.rateCreates)) var rateCreatesPerMinute: String?
+    @Option(help: help(.rateFailedAuthentications))
+    var rateFailedAuthenticationsPerSecond: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -139,6 +146,10 @@ struct ServerSettings: ParsableArguments {
             .oidcIssuers: oidcIssuers, .oidcAudience: oidcAudience,
             .oidcOwnerClaim: oidcOwnerClaim, .oidcScopeClaim: oidcScopeClaim,
             .oidcDefaultScopes: oidcDefaultScopes, .oidcAdminClaim: oidcAdminClaim,
+            .proxyIdentityHeader: proxyIdentityHeader, .proxySecretFile: proxySecretFile,
+            .proxyScopes: proxyScopes, .rateRequests: rateRequestsPerSecond,
+            .rateCreates: rateCreatesPerMinute,
+            .rateFailedAuthentications: rateFailedAuthenticationsPerSecond,
         ]
     }
 

@@ -295,6 +295,9 @@ struct ConfigurationTests {
         Mistake(key: .metadata, values: ["", "mysql://x", "postgres:"]),
         Mistake(key: .bytes, values: ["", "gs://x", "s3:x"]),
         Mistake(key: .hashPath, values: ["", "AVX2", "sha256", "auto libcrypto"]),
+        Mistake(key: .rateRequests, values: ["-1", "x", "1000001", "0.5"]),
+        Mistake(key: .rateCreates, values: ["", "1/s"]),
+        Mistake(key: .rateFailedAuthentications, values: ["off"]),
         Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
     func `a wrong value is refused with the name of its section`(mistake: Mistake) async throws {
