@@ -112,12 +112,18 @@ package struct KedgeService: Service {
                 timer.start()
             }
         } catch {
-            await tokens?.finish()
+            await finish()
             throw error
         }
         timer.cancel()
         // The stores may be closed from here on.
+        await finish()
+    }
+
+    /// Waits for the work that requests have left behind.
+    private func finish() async {
         await tokens?.finish()
+        await audit?.finish()
     }
 
     private func serve() async throws {

@@ -194,7 +194,8 @@ package struct ConfigurationLoader {
             acceptsPlainHTTP: try isOn(.identityPlainHTTP), tls: try tlsSettings(),
             masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile),
             openID: try OpenIDSection(text: text).settings(with: identityMode),
-            proxyIdentity: try proxyIdentity(), rates: try rates())
+            proxyIdentity: try proxyIdentity(), rates: try rates(),
+            audit: try choice(.logAudit, AuditDestination.init(text:)))
     }
 
     /// - Returns: Nil for HTTP without TLS.

@@ -72,6 +72,7 @@ package struct ServiceConfiguration: Sendable {
     /// Identities that trusted proxies state; nil if they state none.
     package var proxyIdentity: ProxyIdentitySettings?
     package var rates = RateSettings()
+    package var audit = AuditDestination.off
 
     /// Returns the file with the master keys.
     ///

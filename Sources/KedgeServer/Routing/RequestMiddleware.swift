@@ -14,11 +14,14 @@ struct RequestMiddleware: RouterMiddleware {
     let routes: RouteTable
     let gate: RequestGate
     let metrics: ServiceMetrics
+    /// Nil without an audit log.
+    let audit: AuditTrail?
     private let forwarding = ForwardingWarning()
 
-    init(routes: RouteTable, gate: RequestGate) {
+    init(routes: RouteTable, gate: RequestGate, audit: AuditTrail?) {
         self.routes = routes
         self.gate = gate
+        self.audit = audit
         metrics = routes.metrics
     }
 
@@ -36,6 +39,7 @@ struct RequestMiddleware: RouterMiddleware {
         var response: Response
         var failure: EngineError?
         var reason: ErrorCode?
+        var thrown: (any Error)?
         do {
             try gate.admit(request)
             context.address = gate.proxies.client(
@@ -52,6 +56,7 @@ struct RequestMiddleware: RouterMiddleware {
             }
         } catch {
             let translated = translate(error, request)
+            thrown = error
             failure = translated
             if let refusal = translated.quota { metrics.refused(by: refusal.kind) }
             reason = (error as? RequestError)?.reason ?? translated.code
@@ -86,6 +91,7 @@ struct RequestMiddleware: RouterMiddleware {
             status: response.status.code, duration: start.duration(to: .now),
             bodyByteCount: context.logMetadata.receivedByteCount, error: reason,
             rateLimit: reason == .rateLimited ? failure?.reason : nil)
+        await audit?.record(request, response.status, error: thrown, code: reason, context)
         // The code of the failure itself decides, not the status of the answer: tus and IETF
         // clients get a 5xx for a slow body or a busy service, too, so that they resume.
         let isOurs = (reason?.facts.httpStatus ?? response.status.code) >= 500

@@ -87,10 +87,10 @@ package struct RouteTable: Sendable {
     /// Returns a router that runs a route only for principals with its access.
     package func makeRouter(
         gate: RequestGate, authenticator: Authenticator = Authenticator(),
-        rates: RequestRates = RequestRates()
+        rates: RequestRates = RequestRates(), audit: AuditTrail? = nil
     ) -> Router<KedgeRequestContext> {
         let router = Router(context: KedgeRequestContext.self)
-        router.add(middleware: RequestMiddleware(routes: self, gate: gate))
+        router.add(middleware: RequestMiddleware(routes: self, gate: gate, audit: audit))
         for route in routes {
             router.on(RouterPath(route.path), method: route.method) { request, context in
                 let principal: Principal?
@@ -112,11 +112,12 @@ package struct RouteTable: Sendable {
     /// Returns the router behind ``MethodOverride``, which can change the method that the router
     /// matches.
     func makeResponder(
-        gate: RequestGate, authenticator: Authenticator, rates: RequestRates
+        gate: RequestGate, authenticator: Authenticator, rates: RequestRates, audit: AuditTrail?
     ) -> some HTTPResponder<KedgeRequestContext> {
         MethodOverride(
-            inner: makeRouter(gate: gate, authenticator: authenticator, rates: rates)
-                .buildResponder(),
+            inner: makeRouter(
+                gate: gate, authenticator: authenticator, rates: rates, audit: audit
+            ).buildResponder(),
             endpoint: tus.endpoint)
     }
 

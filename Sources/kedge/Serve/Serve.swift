@@ -65,6 +65,7 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.hashPath)) var hashPath: String?
     @Option(help: help(.logLevel)) var logLevel: String?
     @Option(help: help(.logFormat)) var logFormat: String?
+    @Option(help: help(.logAudit)) var logAudit: String?
     @Option(help: help(.maxFileSize)) var limitsMaxFileSize: String?
     @Option(help: help(.minChunkSize)) var limitsMinChunkSize: String?
     @Option(help: help(.maxChunkSize)) var limitsMaxChunkSize: String?
@@ -147,6 +148,8 @@ struct ServerSettings: ParsableArguments {
             .oidcOwnerClaim: oidcOwnerClaim, .oidcScopeClaim: oidcScopeClaim,
             .oidcDefaultScopes: oidcDefaultScopes, .oidcAdminClaim: oidcAdminClaim,
             .proxyIdentityHeader: proxyIdentityHeader, .proxySecretFile: proxySecretFile,
+            .logAudit: logAudit, .proxyIdentityHeader: proxyIdentityHeader,
+            .proxySecretFile: proxySecretFile,
             .proxyScopes: proxyScopes, .rateRequests: rateRequestsPerSecond,
             .rateCreates: rateCreatesPerMinute,
             .rateFailedAuthentications: rateFailedAuthenticationsPerSecond,
