@@ -56,6 +56,22 @@ import Testing
         }
     }
 
+    @Test(arguments: ResumableClient.all)
+    func `an IETF client above a rate gets a status after which it tries again`(
+        client: ResumableClient
+    ) async throws {
+        try await Self.withRates {
+            $0.createsPerMinute = 1
+        } _: { server in
+            let token = try await server.makeToken()
+            let request = client.create([1, 2], completes: true, token.fields)
+            #expect(try await server.askResumable(request).status == 201)
+            let refused = try await server.askResumable(request)
+            #expect(try expectProblem(refused, .unavailable).reason == "creates")
+            #expect(refused.field("Retry-After").flatMap { Int($0) } ?? 0 > 1)
+        }
+    }
+
     @Test func `an owner makes so many requests in a second`() async throws {
         try await Self.withRates {
             $0.requestsPerSecond = 1
