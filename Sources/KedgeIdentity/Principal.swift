@@ -67,6 +67,14 @@ package struct Principal: Hashable, Sendable {
 }
 
 extension Principal {
+    /// Identifies the principal in the sessions and links that it creates: `token:<id>`, or its
+    /// kind and owner. A link passes on who created it.
+    package var creator: String? {
+        if let link { return link.createdBy }
+        if let tokenID { return "token:\(tokenID)" }
+        return "\(kind.rawValue):\(actingOwner ?? owner)"
+    }
+
     /// Refuses a principal that may not use a route.
     package func require(_ access: Access) throws(AccessRefusal) {
         if access.rule == .open { return }

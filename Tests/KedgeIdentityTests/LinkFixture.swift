@@ -26,7 +26,7 @@ struct LinkFixture {
     }
 
     static func sessionLink() throws -> Link {
-        link(.session(try #require(SessionID(sessionText))))
+        link(.session(LinkedSession(session: try #require(SessionID(sessionText)))))
     }
 
     /// Returns any payload with the code that a service with the master key would give it.

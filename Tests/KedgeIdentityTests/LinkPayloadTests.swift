@@ -15,16 +15,14 @@ struct LinkPayloadTests {
     static let session = object(sessionMembers)
 
     private static let unknownMembers = [
-        #""x":1"#, #""record":"a""#, #""ifRevision":1"#, #""Max":1"#, #""maximum":null"#,
+        #""x":1"#, #""record":"a""#, #""maxRead":1"#, #""Max":1"#, #""maximum":null"#,
         #""x":{"y":[1]}"#, "\"\":1",
     ]
 
     /// Limits that do not belong to the kind, and would not be kept.
     private static let foreignMembers: [String] = [
         object("\(sessionMembers),\"max\":1"),
-        object("\(sessionMembers),\"org\":[\"https://example.com\"]"),
         object("\(put),\"s\":\"\(LinkFixture.sessionText)\""),
-        object("\(put),\"maxRead\":1"),
         object("\(put),\"disp\":\"inline\""),
         object("\(get),\"max\":1"),
         object("\(get),\"uses\":1"),

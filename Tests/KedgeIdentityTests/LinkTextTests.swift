@@ -36,7 +36,6 @@ import Testing
         var linked = LinkedFile(file: try #require(FileID(LinkFixture.sessionText)))
         linked.disposition = .inline
         linked.fileName = "film.mp4"
-        linked.maxReadByteCount = 1_000_000
         linked.origins = ["https://app.example.com"]
         linked.networks = ["192.0.2.1"]
         return LinkFixture.link(.get(linked))
@@ -46,6 +45,12 @@ import Testing
         try expectToReadBack(Self.put())
         try expectToReadBack(Self.get())
         try expectToReadBack(LinkFixture.sessionLink())
+        var session = LinkedSession(session: try #require(SessionID(LinkFixture.sessionText)))
+        session.origins = ["https://app.example.com"]
+        session.networks = ["192.0.2.1"]
+        let link = LinkFixture.link(.session(session))
+        #expect(link.origins == session.origins && link.networks == session.networks)
+        try expectToReadBack(link)
         try expectToReadBack(LinkFixture.link(.put(LinkConstraints())))
         let file = try #require(FileID(LinkFixture.sessionText))
         try expectToReadBack(LinkFixture.link(.get(LinkedFile(file: file))))

@@ -9,7 +9,7 @@ extension LinkPayload {
             createdBy: link.createdBy)
         switch link.grant {
         case .put(let constraints): set(constraints)
-        case .session(let session): self.session = session
+        case .session(let linked): set(linked)
         case .get(let file): set(file)
         }
     }
@@ -29,11 +29,16 @@ extension LinkPayload {
         networks = Self.unlessEmpty(constraints.networks)
     }
 
+    private mutating func set(_ linked: LinkedSession) {
+        session = linked.session
+        origins = Self.unlessEmpty(linked.origins)
+        networks = Self.unlessEmpty(linked.networks)
+    }
+
     private mutating func set(_ linked: LinkedFile) {
         file = linked.file
         disposition = linked.disposition
         savedName = linked.fileName
-        maxReadByteCount = linked.maxReadByteCount
         origins = Self.unlessEmpty(linked.origins)
         networks = Self.unlessEmpty(linked.networks)
     }
@@ -72,7 +77,7 @@ extension LinkGrant {
             self = .put(constraints)
         case .session:
             guard let session = payload.session else { return nil }
-            self = .session(session)
+            self = .session(LinkedSession(payload, session: session))
         case .get:
             guard let file = payload.file else { return nil }
             self = .get(LinkedFile(payload, file: file))
@@ -102,12 +107,19 @@ extension LinkConstraints {
     }
 }
 
+extension LinkedSession {
+    fileprivate init(_ payload: LinkPayload, session: SessionID) {
+        self.init(session: session)
+        origins = payload.origins ?? []
+        networks = payload.networks ?? []
+    }
+}
+
 extension LinkedFile {
     fileprivate init(_ payload: LinkPayload, file: FileID) {
         self.init(file: file)
         disposition = payload.disposition ?? .attachment
         fileName = payload.savedName
-        maxReadByteCount = payload.maxReadByteCount
         origins = payload.origins ?? []
         networks = payload.networks ?? []
     }

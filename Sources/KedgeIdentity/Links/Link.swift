@@ -14,11 +14,13 @@ package struct Link: Hashable, Sendable {
     package let createdBy: String?
 
     /// Makes a link. Its text counts whole seconds, so both times are cut to them.
+    ///
+    /// - Parameter id: The identifier; nil for a new one.
     package init(
-        id: LinkID = .random(), owner: OwnerID, grant: LinkGrant, expiresAt: Timestamp,
+        id: LinkID? = nil, owner: OwnerID, grant: LinkGrant, expiresAt: Timestamp,
         notBefore: Timestamp? = nil, createdBy: String? = nil
     ) {
-        self.id = id
+        self.id = id ?? .random(of: owner)
         self.owner = owner
         self.grant = grant
         self.notBefore = notBefore.map(Self.wholeSeconds)
@@ -31,6 +33,24 @@ package struct Link: Hashable, Sendable {
         case .put: .put
         case .session: .session
         case .get: .get
+        }
+    }
+
+    /// Origins of pages that may use the link; empty for pages of the service alone.
+    package var origins: [String] {
+        switch grant {
+        case .put(let constraints): constraints.origins
+        case .session(let linked): linked.origins
+        case .get(let linked): linked.origins
+        }
+    }
+
+    /// Networks from which the link may be used; empty for all.
+    package var networks: [String] {
+        switch grant {
+        case .put(let constraints): constraints.networks
+        case .session(let linked): linked.networks
+        case .get(let linked): linked.networks
         }
     }
 
@@ -52,6 +72,6 @@ package enum LinkKind: String, CaseIterable, Codable, Sendable {
 /// The permission of a link, with its object and limits.
 package enum LinkGrant: Hashable, Sendable {
     case put(LinkConstraints)
-    case session(SessionID)
+    case session(LinkedSession)
     case get(LinkedFile)
 }

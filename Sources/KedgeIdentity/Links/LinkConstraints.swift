@@ -20,7 +20,8 @@ package struct LinkConstraints: Hashable, Sendable {
     package var metadata: [String: String] = [:]
     /// Number of sessions that the link creates, at least 1.
     package var uses = 1
-    /// Life of the session; nil for that of the service.
+    /// Time after its creation for which the link of the session is valid; nil for that of the
+    /// service.
     package var sessionLifetimeSeconds: Int64?
     /// Origins of pages that may use the link; empty for pages of the service alone.
     package var origins: [String] = []

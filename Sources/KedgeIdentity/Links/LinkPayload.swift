@@ -30,8 +30,7 @@ struct LinkPayload: Codable {
     var file: FileID?
     var disposition: LinkedFile.Disposition?
     var savedName: String?
-    var maxReadByteCount: Int64?
-    // A `put` or `get` link.
+    // Links of all kinds.
     var origins: [String]?
     var networks: [String]?
 
@@ -57,21 +56,20 @@ struct LinkPayload: Codable {
         case file = "f"
         case disposition = "disp"
         case savedName = "as"
-        case maxReadByteCount = "maxRead"
         case origins = "org"
         case networks = "net"
 
         /// The kinds of links that have the member.
         var kinds: Set<LinkKind> {
             switch self {
-            case .version, .kind, .owner, .expiresAt, .notBefore, .id, .createdBy:
+            case .version, .kind, .owner, .expiresAt, .notBefore, .id, .createdBy, .origins,
+                .networks:
                 [.put, .session, .get]
             case .maxByteCount, .minByteCount, .byteCount, .mediaTypes, .fileExtensions, .fileName,
                 .digest, .metadata, .uses, .sessionLifetimeSeconds:
                 [.put]
             case .session: [.session]
-            case .file, .disposition, .savedName, .maxReadByteCount: [.get]
-            case .origins, .networks: [.put, .get]
+            case .file, .disposition, .savedName: [.get]
             }
         }
     }

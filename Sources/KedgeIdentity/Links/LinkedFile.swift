@@ -12,8 +12,6 @@ package struct LinkedFile: Hashable, Sendable {
     package var disposition = Disposition.attachment
     /// The name under which a browser saves the file; nil for the file's own.
     package var fileName: String?
-    /// Number of bytes that the link gives in all; nil for any number.
-    package var maxReadByteCount: Int64?
     /// Origins of pages that may use the link; empty for pages of the service alone.
     package var origins: [String] = []
     /// Networks from which the link may be used; empty for all.
