@@ -8,36 +8,7 @@ internal import NIOCore
 /// is a trusted proxy. If that entry names a trusted proxy too, the entry before it counts in the
 /// same way.
 package struct TrustedProxies: Sendable {
-    /// Addresses with a common prefix.
-    private struct Network: Sendable {
-        let bytes: [UInt8]
-        let bitCount: Int
-
-        /// - Parameter text: An address, or a network such as `10.0.0.0/8`.
-        init?(_ text: Substring) {
-            let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let bytes = AddressBytes.parse(String(parts[0])) else { return nil }
-            self.bytes = bytes
-            guard parts.count == 2 else {
-                bitCount = bytes.count * 8
-                return
-            }
-            guard let value = WireInteger.parse(String(parts[1])), value <= bytes.count * 8 else {
-                return nil
-            }
-            bitCount = Int(value)
-        }
-
-        func contains(_ other: [UInt8]) -> Bool {
-            guard other.count == bytes.count else { return false }
-            let whole = bitCount / 8
-            guard bytes[..<whole] == other[..<whole] else { return false }
-            let rest = bitCount % 8
-            return rest == 0 || (bytes[whole] ^ other[whole]) >> (8 - rest) == 0
-        }
-    }
-
-    private let networks: [Network]
+    private let networks: [AddressNetwork]
 
     /// Whether no proxy is trusted.
     package var isEmpty: Bool { networks.isEmpty }
@@ -45,16 +16,16 @@ package struct TrustedProxies: Sendable {
     /// Trusts no proxy.
     package static let none = TrustedProxies(networks: [])
 
-    private init(networks: [Network]) { self.networks = networks }
+    private init(networks: [AddressNetwork]) { self.networks = networks }
 
     /// Returns nil for invalid text.
     ///
     /// - Parameter text: Addresses and networks, separated by commas.
     package init?(text: String) {
-        var networks: [Network] = []
+        var networks: [AddressNetwork] = []
         for part in text.split(separator: ",", omittingEmptySubsequences: true) {
             let trimmed = part.drop { $0 == " " }
-            guard let network = Network(trimmed.prefix { $0 != " " }) else { return nil }
+            guard let network = AddressNetwork(trimmed.prefix { $0 != " " }) else { return nil }
             networks.append(network)
         }
         self.networks = networks
