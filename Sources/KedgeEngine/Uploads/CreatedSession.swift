@@ -6,4 +6,7 @@ package struct CreatedSession: Sendable {
     /// False for a session that an earlier create made: by the same idempotency key, or by the same
     /// request with the same one-use link. A failure of this request must not cancel it.
     package let isNew: Bool
+    package let createdAt: Timestamp
+
+    package var id: SessionID { status.sessionId }
 }

@@ -30,13 +30,13 @@ struct SessionService: Sendable {
                 adopting: new.adopting, in: room(for: new))
             switch outcome {
             case .created(let record):
-                return CreatedSession(status: try await begin(record, new), isNew: true)
+                return try await begin(record, new)
             case .createdInstead(let record, let ended):
                 await registry.drop(ended)
                 context.logger.debug(
                     "empty session removed for a new one", metadata: ["session.id": "\(ended)"])
                 await garbageCollector.collectGarbageSoon()
-                return CreatedSession(status: try await begin(record, new), isNew: true)
+                return try await begin(record, new)
             case .full:
                 throw EngineError(.tooManySessions)
             case .sourceUsedUp:
@@ -49,7 +49,8 @@ struct SessionService: Sendable {
                 throw EngineError.refused(refusal)
             case .replayed(let record):
                 return CreatedSession(
-                    status: try await status(of: record.id, owner: owner), isNew: false)
+                    status: try await status(of: record.id, owner: owner), isNew: false,
+                    createdAt: record.createdAt)
             case .keyConflict:
                 throw EngineError(.idempotencyConflict)
             }
@@ -111,7 +112,7 @@ struct SessionService: Sendable {
     }
 
     /// Completes the creation of a session after its row was inserted.
-    private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> SessionStatus {
+    private func begin(_ record: SessionRecord, _ new: NewSession) async throws -> CreatedSession {
         context.metrics.increment(.sessionsCreated)
         if new.adopting == nil {
             try await requireRoom(for: record)
@@ -121,7 +122,9 @@ struct SessionService: Sendable {
                 try await $0.stayAlive()
             }
         }
-        return try await status(of: record.id, owner: record.owner)
+        return CreatedSession(
+            status: try await status(of: record.id, owner: record.owner), isNew: true,
+            createdAt: record.createdAt)
     }
 
     /// Refuses a file that cannot fit before any of it is sent. Runs after the row was inserted,
