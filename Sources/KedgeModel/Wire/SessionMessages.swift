@@ -135,12 +135,15 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
     /// Up to four files of the caller that the session may be; nil unless the request asked for
     /// them and the session has no bytes.
     public var storedFiles: [StoredFile]?
+    /// Address of the session with a link that permits all requests about the session, so that the
+    /// upload can go on after the caller's own credential has expired; nil where that one lasts.
+    public var uploadLink: String?
 
     /// Creates the response for a session, new or found by its Idempotency-Key.
     public init(
         sessionId: SessionID, expiresAt: Timestamp, state: SessionState, fileSize: Int64,
         chunkSize: Int64, totalChunks: Int, receivedBytes: Int64, limits: SessionLimits,
-        requiredHeaders: [String], storedFiles: [StoredFile]? = nil
+        requiredHeaders: [String], storedFiles: [StoredFile]? = nil, uploadLink: String? = nil
     ) {
         self.sessionId = sessionId
         self.expiresAt = expiresAt
@@ -152,6 +155,7 @@ public struct CreateSessionResponse: Codable, Hashable, Sendable {
         self.limits = limits
         self.requiredHeaders = requiredHeaders
         self.storedFiles = storedFiles
+        self.uploadLink = uploadLink
     }
 }
 
