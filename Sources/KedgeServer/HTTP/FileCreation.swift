@@ -11,16 +11,20 @@ extension ContentDisposition {
     ///
     /// - Throws: `BAD_REQUEST` for a name that cannot be decoded.
     static func fileName(of request: Request) throws -> String {
-        guard let header = request.headers[.contentDisposition] else { return defaultFileName }
+        try declaredFileName(of: request) ?? defaultFileName
+    }
+
+    /// A safe file name from `Content-Disposition`; nil without one.
+    ///
+    /// - Throws: `BAD_REQUEST` for a name that cannot be decoded.
+    static func declaredFileName(of request: Request) throws -> String? {
+        guard let header = request.headers[.contentDisposition] else { return nil }
+        if let name = fileName(in: header) { return FileName.sanitized(name) }
         // The first of repeated parameters counts, so this adds a name only to a field without one.
-        let named = "\(header); filename=\(defaultFileName)"
-        guard
-            let name = fileName(in: header)
-                ?? fileName(in: named)
-        else {
+        guard fileName(in: "\(header); filename=\(defaultFileName)") != nil else {
             throw EngineError(.badRequest, "Content-Disposition has no readable file name.")
         }
-        return FileName.sanitized(name)
+        return nil
     }
 }
 

@@ -37,21 +37,21 @@ package struct TrustedProxies: Sendable {
     ///   - peer: The address at the other end of the connection, as bytes; nil when there is none.
     ///   - forwarded: The values of `X-Forwarded-For`, in order.
     package func client(peer: [UInt8]?, forwarded: [String]) -> ClientAddress {
-        peer.flatMap { ClientAddress(bytes: clientBytes(peer: $0, forwarded: forwarded)) }
+        clientBytes(peer: peer, forwarded: forwarded).flatMap { ClientAddress(bytes: $0) }
             ?? .unknown
     }
 
     /// Returns the network of a client, for limits; nil for an address that many clients may share:
     /// that of a trusted proxy which names no client, and that of this machine.
     package func network(peer: [UInt8]?, forwarded: [String]) -> ClientAddress? {
-        guard let address = peer.map({ clientBytes(peer: $0, forwarded: forwarded) }),
+        guard let address = clientBytes(peer: peer, forwarded: forwarded),
             !isTrusted(address), !AddressBytes.isLoopback(address)
         else { return nil }
         return ClientAddress(bytes: address)
     }
 
-    private func clientBytes(peer: [UInt8], forwarded: [String]) -> [UInt8] {
-        var address = peer
+    private func clientBytes(peer: [UInt8]?, forwarded: [String]) -> [UInt8]? {
+        guard var address = peer else { return nil }
         var entries = forwarded.flatMap { $0.split(separator: ",") }
         while isTrusted(address), let entry = entries.popLast() {
             // An entry that is not an address ends the chain, because the proxy does not know a
@@ -93,10 +93,15 @@ extension TrustedProxies {
 
     /// The client that sends these fields over a connection.
     func client(headers: HTTPFields, peer: SocketAddress?) -> ClientAddress {
-        guard let bytes = peer.flatMap(AddressBytes.of) else { return .unknown }
+        clientBytes(headers: headers, peer: peer).flatMap { ClientAddress(bytes: $0) } ?? .unknown
+    }
+
+    /// The complete address of the client that sends these fields; nil when there is none.
+    func clientBytes(headers: HTTPFields, peer: SocketAddress?) -> [UInt8]? {
+        guard let bytes = peer.flatMap(AddressBytes.of) else { return nil }
         // Most peers are not proxies, so their field need not be read.
-        guard isTrusted(bytes) else { return ClientAddress(bytes: bytes) ?? .unknown }
-        return client(peer: bytes, forwarded: headers[values: .xForwardedFor])
+        guard isTrusted(bytes) else { return bytes }
+        return clientBytes(peer: bytes, forwarded: headers[values: .xForwardedFor])
     }
 }
 

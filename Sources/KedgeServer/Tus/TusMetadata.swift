@@ -54,9 +54,12 @@ struct TusMetadata: Hashable, Sendable {
     }
 
     /// A safe file name from the client's metadata, or a default without one.
-    var fileName: String {
-        let name = first(of: ["filename", "name"]) ?? ""
-        return name.isEmpty ? Self.defaultFileName : FileName.sanitized(name)
+    var fileName: String { declaredFileName ?? Self.defaultFileName }
+
+    /// A safe file name from the client's metadata; nil without one.
+    var declaredFileName: String? {
+        guard let name = first(of: ["filename", "name"]), !name.isEmpty else { return nil }
+        return FileName.sanitized(name)
     }
 
     /// The path of the file below a folder; nil without one, and for text that is none: tus clients
