@@ -54,10 +54,17 @@ package struct KedgeService: Service {
         metrics = ServiceMetrics(engine: engine)
         if let bearers { metrics.observe(bearers) }
         switch configuration.identityMode {
-        case .anonymous: self.tokens = nil
+        case .anonymous:
+            self.tokens = nil
+            // Each request has every right already, and ignores its link.
+            links = nil
         case .tokens:
             guard let tokens else { preconditionFailure("tokens need their store") }
             self.tokens = TokenLookup(store: tokens, now: { engine.now }, logger: logger)
+            links = signingKeys.map { keys in
+                LinkAuthority(
+                    keys: keys, maxLifetime: configuration.maxLinkLifetime, now: { engine.now })
+            }
         }
         certificate = try Self.watchedCertificate(configuration, metrics, logger)
         let lookup = self.tokens

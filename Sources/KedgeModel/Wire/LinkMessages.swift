@@ -10,7 +10,9 @@ public enum LinkOperation: String, CaseIterable, Codable, Sendable {
 
 /// Whether a browser shows the file of a link or saves it.
 public enum LinkDisposition: String, CaseIterable, Codable, Sendable {
+    /// The browser shows the file, if its type is safe to show.
     case inline
+    /// The browser saves the file.
     case attachment
 }
 

@@ -65,6 +65,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
     case rateRequests = "rate.requestsPerSecond"
     case rateCreates = "rate.createsPerMinute"
     case rateFailedAuthentications = "rate.failedAuthenticationsPerSecond"
+    case linksInLocation = "links.inLocation"
+    case linksMaxLifetime = "links.maxLifetime"
 
     /// The value of a setting that nothing sets.
     package var defaultValue: String {
@@ -129,6 +131,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .rateRequests: "0"
         case .rateCreates: "0"
         case .rateFailedAuthentications: "10"
+        case .linksInLocation: "auto"
+        case .linksMaxLifetime: "2592000"
         }
     }
 
@@ -244,6 +248,10 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .rateFailedAuthentications:
             "Refused credentials per second from one IPv4 address or IPv6 /64 network, five times "
                 + "as many at once; 0 for no limit."
+        case .linksInLocation:
+            "Whether a new upload's address has a link with which it goes on: always, never, or "
+                + "auto for uploads by link or by a token of an OpenID provider."
+        case .linksMaxLifetime: "Seconds for which a link is valid, at most."
         }
     }
 

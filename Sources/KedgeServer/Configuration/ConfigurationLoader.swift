@@ -195,7 +195,9 @@ package struct ConfigurationLoader {
             masterKeyPath: text(.masterKeyFile).isEmpty ? nil : text(.masterKeyFile),
             openID: try OpenIDSection(text: text).settings(with: identityMode),
             proxyIdentity: try proxyIdentity(), rates: try rates(),
-            audit: try choice(.logAudit, AuditDestination.init(text:)))
+            audit: try choice(.logAudit, AuditDestination.init(text:)),
+            linkPlacement: try choice(.linksInLocation, LinkPlacement.init(rawValue:)),
+            maxLinkLifetime: try seconds(.linksMaxLifetime, atLeast: 1))
     }
 
     /// - Returns: Nil for HTTP without TLS.

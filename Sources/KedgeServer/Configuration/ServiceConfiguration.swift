@@ -73,6 +73,10 @@ package struct ServiceConfiguration: Sendable {
     package var proxyIdentity: ProxyIdentitySettings?
     package var rates = RateSettings()
     package var audit = AuditDestination.off
+    /// Which creators of uploads get a link with which the upload is continued.
+    package var linkPlacement: LinkPlacement
+    /// Maximum time for which a link is valid.
+    package var maxLinkLifetime: Duration
 
     /// Returns the file with the master keys.
     ///

@@ -1,11 +1,13 @@
 internal import HTTPTypes
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 /// Operations on whole files: upload in one request, list, metadata, chunk digests, delete.
 struct FileRoutes: Sendable {
     let engine: TransferEngine
+    var links = SessionLinks.none
 
     /// `POST /files`: stores the body as a file. Also starts a resumable upload for clients that
     /// support one.
@@ -14,14 +16,18 @@ struct FileRoutes: Sendable {
     ) async throws -> Response {
         let call = ResumableUploadCall(request.headers)
         if call.beginsUpload {
-            return try await ResumableUploadRoutes(engine: engine).create(request, context, call)
+            return try await ResumableUploadRoutes(engine: engine, links: links)
+                .create(request, context, call)
         }
         let body = try RequestByteBody(request, context: context)
         let (digest, checksum) = try ResumableUploadDigests.whole(request.headers)
-        let new = NewSession(
-            fileName: try ContentDisposition.fileName(of: request),
+        let new = try NewSession(
+            fileName: ContentDisposition.fileName(of: request),
             fileSize: body.announcedByteCount,
-            mimeType: request.headers[.contentType], client: context.client)
+            mimeType: request.headers[.contentType], client: context.client
+        ).permitted(
+            to: context.principal,
+            declaredName: ContentDisposition.declaredFileName(of: request))
         let file = try await engine.ingest(
             new, owner: context.owner, expecting: digest, checksum: checksum,
             body: body)
@@ -95,9 +101,24 @@ struct FileRoutes: Sendable {
     @Sendable func chunks(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
-        let file = try await engine.file(context.fileID(), owner: context.owner)
+        let id = try context.fileID()
+        try await requireOwnFile(id, context)
+        let file = try await engine.file(id, owner: context.owner)
+        try context.requireLink(after: file, at: engine.now)
         let digests = try await engine.chunkDigests(of: file)
         return .json(FileChunks(chunkSize: file.chunkSize, sha256: digests))
+    }
+
+    /// Refuses every file but the one that the session of a link has become, as if there were none.
+    private func requireOwnFile(_ id: FileID, _ context: KedgeRequestContext) async throws {
+        guard case .session(let linked)? = context.principal.link?.grant else { return }
+        do {
+            let view = try await engine.uploadView(of: linked.session, owner: context.owner)
+            if view.fileID == id { return }
+        } catch let error as EngineError
+            where [.sessionNotFound, .sessionExpired, .sessionClosed].contains(error.code)
+        {}
+        throw EngineError(.fileNotFound)
     }
 
     /// `DELETE /files/{fileId}`

@@ -63,6 +63,8 @@ package struct Authenticator: Sendable {
         context.logMetadata.set("principal", principal.kind.rawValue)
         context.logMetadata.set("owner", principal.owner)
         if let id = principal.tokenID { context.logMetadata.set("token.id", id) }
+        if let id = principal.link?.id { context.logMetadata.set("link.id", id) }
+        try Self.requirePage(of: request, principal, context)
         try context.with(principal).requireAccess(access)
         return principal
     }

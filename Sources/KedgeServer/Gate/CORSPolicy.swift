@@ -45,10 +45,14 @@ package struct CORSPolicy: Hashable, Sendable {
 
     /// The response to a CORS preflight request; nil for any other request.
     ///
-    /// - Parameter methods: The methods of the path.
-    func preflight(_ request: Request, methods: @autoclosure () -> [String]) -> Response? {
+    /// - Parameters:
+    ///   - permitsAll: Whether to permit every origin.
+    ///   - methods: The methods of the path.
+    func preflight(
+        _ request: Request, permitsAll: Bool = false, methods: @autoclosure () -> [String]
+    ) -> Response? {
         guard request.method == .options, request.headers[.accessControlRequestMethod] != nil,
-            let origin = request.headers[.origin], allows(origin)
+            let origin = request.headers[.origin], permitsAll || allows(origin)
         else { return nil }
         let methods = methods()
         guard !methods.isEmpty else { return nil }
@@ -62,13 +66,17 @@ package struct CORSPolicy: Hashable, Sendable {
     }
 
     /// Lets the page read the response, including errors.
-    func complete(_ response: inout Response, to request: Request) {
-        guard isOpen || !origins.isEmpty else { return }
+    ///
+    /// - Parameter linkedOrigin: The value of `Origin` of a page that the request's link permits.
+    func complete(_ response: inout Response, to request: Request, linkedOrigin: String? = nil) {
+        guard isOpen || !origins.isEmpty || linkedOrigin != nil else { return }
         if !isOpen {
             // The response depends on the origin.
             response.headers.append(HTTPField(name: .vary, value: "Origin"))
         }
-        guard let origin = request.headers[.origin], allows(origin) else { return }
+        guard let origin = request.headers[.origin], allows(origin) || linkedOrigin != nil else {
+            return
+        }
         response.headers[.accessControlAllowOrigin] = isOpen ? "*" : origin
         response.headers[.accessControlExposeHeaders] = Self.answerFields
     }

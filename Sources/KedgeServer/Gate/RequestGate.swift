@@ -18,31 +18,62 @@ package struct RequestGate: Sendable {
     var proxies = TrustedProxies.none
     /// Whether the server itself ends TLS.
     var isSecure = false
+    /// Whether requests with a link have no other rights than those of the link.
+    var acceptsLinks = false
 
     package init(
         allowedHosts: Set<String>,
         cors: CORSPolicy = CORSPolicy.sameOrigin,
         proxies: TrustedProxies = TrustedProxies.none,
-        isSecure: Bool = false
+        isSecure: Bool = false, acceptsLinks: Bool = false
     ) {
         self.isSecure = isSecure
         self.allowedHosts = allowedHosts
         self.cors = cors
         self.proxies = proxies
+        self.acceptsLinks = acceptsLinks
     }
 
     /// - Throws: `BAD_REQUEST`, `UNSUPPORTED_TRANSFER_CODING`, `EXPECTATION_FAILED`.
     func admit(_ request: Request) throws {
+        if let refusal = try pageRefusal(of: request) { throw refusal }
+    }
+
+    /// Checks the request, and returns the refusal of the page from which it comes if only the
+    /// request's link may permit the page. Nil where the page is permitted.
+    ///
+    /// - Throws: As ``admit(_:)``.
+    func admitPermittingLinks(_ request: Request) throws -> EngineError? {
+        let refusal = try pageRefusal(of: request)
+        if let refusal, !mayBePermitted(request) { throw refusal }
+        return refusal
+    }
+
+    /// Returns the response to a CORS preflight request; nil for any other request.
+    ///
+    /// The address of a preflight request is that of the request to come, with its link. Whether
+    /// the link permits the page is checked then.
+    func preflight(_ request: Request, methods: @autoclosure () -> [String]) -> Response? {
+        cors.preflight(request, permitsAll: mayBePermitted(request), methods: methods())
+    }
+
+    /// Whether a link may permit the page of the request.
+    private func mayBePermitted(_ request: Request) -> Bool {
+        acceptsLinks && LinkText.isInQuery(of: request)
+    }
+
+    private func pageRefusal(of request: Request) throws -> EngineError? {
         try Self.requireKnownCoding(request)
         try Self.requireKnownExpectation(request)
         let host = try namedHost(of: request)
-        if isOfAllowedPage(request) { return }
+        if isOfAllowedPage(request) { return nil }
         if let site = request.headers[.secFetchSite], site != "same-origin", site != "none" {
-            throw EngineError(.badRequest, "Requests by pages of other sites are refused.")
+            return EngineError(.badRequest, "Requests by pages of other sites are refused.")
         }
         if let origin = request.headers[.origin], !isOwn(origin, at: host) {
-            throw EngineError(.badRequest, "Requests by pages of other origins are refused.")
+            return EngineError(.badRequest, "Requests by pages of other origins are refused.")
         }
+        return nil
     }
 
     /// Whether the request comes from an allowed page, or from a link in one.

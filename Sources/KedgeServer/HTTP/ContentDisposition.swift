@@ -3,17 +3,24 @@ internal import KedgeModel
 /// `Content-Disposition` (RFC 6266), written for downloads and read for the name of an uploaded
 /// file.
 package enum ContentDisposition {
-    /// The value for a download. Always an attachment, so that uploaded content is never shown in a
-    /// page of this origin. The plain name is ASCII; the full one is percent-encoded UTF-8 (RFC
-    /// 8187).
+    /// The value for a download that is saved, so that uploaded content is never shown in a page of
+    /// this origin.
     package static func attachment(_ fileName: String) -> String {
+        value("attachment", fileName)
+    }
+
+    /// The value for a download that a browser may show.
+    static func inline(_ fileName: String) -> String { value("inline", fileName) }
+
+    /// The plain name is ASCII; the full one is percent-encoded UTF-8 (RFC 8187).
+    private static func value(_ type: String, _ fileName: String) -> String {
         let fallback = String(
             fileName.unicodeScalars.map { scalar -> Character in
                 let isSafe =
                     (0x20...0x7E).contains(scalar.value) && !["\"", "\\", "%"].contains(scalar)
                 return isSafe ? Character(scalar) : "_"
             })
-        return "attachment; filename=\"\(fallback)\"; filename*=UTF-8''\(percentEncoded(fileName))"
+        return "\(type); filename=\"\(fallback)\"; filename*=UTF-8''\(percentEncoded(fileName))"
     }
 
     /// The file name in a request's header; `filename*` takes precedence over `filename`. Nil when

@@ -3,7 +3,7 @@ internal import KedgeModel
 /// A configured path for uploads, such as `/tus/`.
 package struct EndpointPath: Hashable, Sendable {
     /// First path segments of the native API.
-    private static let taken: Set = ["files", "uploads", "healthz", "readyz"]
+    private static let taken: Set = ["files", "uploads", "links", "healthz", "readyz"]
 
     private let parts: [Substring]
 

@@ -14,6 +14,7 @@ extension HTTPField.Name {
     static let kedgeOwner = named("Kedge-Owner")
     static let kedgeProxySecret = named("X-Kedge-Proxy-Secret")
     static let idempotencyKey = named("Idempotency-Key")
+    static let referrerPolicy = named("Referrer-Policy")
 
     private static func named(_ text: String) -> Self {
         guard let name = Self(text) else { preconditionFailure("\(text) is no field name") }

@@ -7,6 +7,8 @@ internal import KedgeModel
 /// Operations on upload sessions: create, status, finalize, cancel.
 struct SessionRoutes: Sendable {
     let engine: TransferEngine
+    var links = SessionLinks.none
+    var address = PublicAddress.ofRequests
 
     /// `POST /uploads/sessions`
     @Sendable func create(
@@ -19,15 +21,20 @@ struct SessionRoutes: Sendable {
             throw EngineError(
                 .badRequest, "Metadata keys that begin with \"kedge.\" are reserved.")
         }
-        let status = try await engine.createSession(
-            NewSession(
-                fileName: message.fileName, fileSize: message.fileSize,
-                mimeType: message.mimeType, chunkSize: message.chunkSize,
-                declaredDigest: message.fileHashSha256, metadata: message.metadata ?? [:],
-                adopting: message.adoptSessionId, client: context.client),
-            owner: context.owner,
+        let new = try NewSession(
+            fileName: message.fileName, fileSize: message.fileSize, mimeType: message.mimeType,
+            chunkSize: message.chunkSize, declaredDigest: message.fileHashSha256,
+            metadata: message.metadata ?? [:], adopting: message.adoptSessionId,
+            client: context.client
+        ).permitted(to: context.principal, declaredName: message.fileName)
+        let session = try await engine.createOrFindSession(
+            new, owner: context.owner,
             idempotencyKey: try key.map { try IdempotencyKey($0, for: message) })
+        let status = session.status
         context.logMetadata.set("session.id", status.sessionId)
+        let path = "/uploads/sessions/\(status.sessionId)"
+        let query = try await links.query(
+            of: session.id, createdAt: session.createdAt, for: context.principal)
         var response = Response.json(
             CreateSessionResponse(
                 sessionId: status.sessionId, expiresAt: status.expiresAt, state: status.state,
@@ -35,9 +42,10 @@ struct SessionRoutes: Sendable {
                 totalChunks: status.totalChunks ?? 0, receivedBytes: status.receivedBytes,
                 limits: engine.configuration.limits,
                 requiredHeaders: ["Content-Range", "X-Chunk-Hash"],
-                storedFiles: try await storedFiles(for: status, offer, context)),
+                storedFiles: try await storedFiles(for: status, offer, context),
+                uploadLink: query.isEmpty ? nil : address.url(path + query, asked: request)),
             status: .created)
-        response.headers[.location] = "/uploads/sessions/\(status.sessionId)"
+        response.headers[.location] = path
         return response
     }
 
@@ -69,6 +77,9 @@ struct SessionRoutes: Sendable {
         let form = try Self.statusForm(of: request)
         var status = try await engine.sessionStatus(
             id, owner: context.owner, withDigests: form == .digests)
+        if context.principal.link != nil, let file = status.remoteFileId {
+            try await requireLink(after: file, context)
+        }
         status.limits = engine.configuration.limits
         status.storedFiles = try await storedFiles(for: status, Self.offer(of: request), context)
         return .json(text: status.text(form))
@@ -88,6 +99,7 @@ struct SessionRoutes: Sendable {
         switch outcome {
         case .completed(let file):
             context.logMetadata.set("file.id", file.id)
+            try context.requireLink(after: file, at: engine.now)
             return .json(FinalizeResponse(file))
         case .pending(let verifiedBytes):
             var response = Response.json(
@@ -106,6 +118,16 @@ struct SessionRoutes: Sendable {
         context.logMetadata.set("session.id", id)
         try await engine.cancelSession(id, owner: context.owner)
         return Response(status: .noContent)
+    }
+
+    /// Refuses the link of a session that became this file more than a day ago.
+    private func requireLink(after file: FileID, _ context: KedgeRequestContext) async throws {
+        do {
+            try context.requireLink(
+                after: try await engine.file(file, owner: context.owner), at: engine.now)
+        } catch let error as EngineError where [.fileGone, .fileDamaged].contains(error.code) {
+            // The status says no more than that the session is completed.
+        }
     }
 
     /// Files that the session may be, for a client that asked for them.

@@ -12,6 +12,13 @@ package struct KedgeRequestContext: RequestContext {
     let connection: RawConnection?
     /// The client address to whose share the request counts.
     var address = ClientAddress.unknown
+    /// The complete address of the client; nil when there is none.
+    var clientBytes: [UInt8]?
+    /// The refusal of the page from which the request comes, unless its link permits the page; nil
+    /// where the page is permitted.
+    var pageRefusal: EngineError?
+    /// The page that the link of the request permits.
+    let linkedOrigin = LinkedOrigin()
     private var authenticated: Principal?
     /// Identifies the request in the response and in the log.
     var requestID = ""
@@ -41,7 +48,41 @@ package struct KedgeRequestContext: RequestContext {
     }
 
     /// The owner whose sessions and files the request uses.
-    var owner: OwnerID { principal.owner }
+    ///
+    /// A link is for one session or file. At every other one, the request acts for an owner that
+    /// does not exist, so that the answer is that of an unknown id, in each protocol.
+    var owner: OwnerID { isAtObjectOfLink ? principal.owner : Self.nonexistentOwner }
+
+    /// The name is empty, which no principal can have.
+    private static let nonexistentOwner = OwnerID("")
+
+    /// False where the path names another session or file than the link.
+    private var isAtObjectOfLink: Bool {
+        switch principal.link?.grant {
+        case .session(let linked): names(linked.session.text, as: "sessionId")
+        case .get(let linked): names(linked.file.text, as: "fileId")
+        case .put, nil: true
+        }
+    }
+
+    /// Whether the path names this id, or has no such parameter.
+    private func names(_ id: String, as parameter: String) -> Bool {
+        let named = parameters.get(parameter)
+        return named == nil || named == id
+    }
+
+    /// Refuses the link of a session that became a file more than a day ago.
+    ///
+    /// - Throws: `LINK_EXPIRED`.
+    func requireLink(after file: FileRecord, at now: Timestamp) throws {
+        guard case .session? = principal.link?.grant,
+            now >= file.createdAt.advanced(by: Self.timeAfterCompletion)
+        else { return }
+        throw EngineError(.linkExpired, "The upload was completed more than a day ago.")
+    }
+
+    /// Time for which the link of a session answers after the session has become a file.
+    private static let timeAfterCompletion = Duration.seconds(24 * 3600)
 
     /// Returns the context with a principal whose access to the route was checked.
     func with(_ principal: Principal?) -> KedgeRequestContext {

@@ -42,7 +42,7 @@ extension ResumableUploadRoutes {
             put.declaredSize = put.checksum == nil ? length : call.declaredLength
         }
         let outcome = try await transfer.run(put, knownLength: length, body: body)
-        return answer(to: outcome, view.id, call, isNew: false)
+        return answer(to: outcome, view.id, call)
     }
 
     /// Returns the upload for a body that starts at an offset.

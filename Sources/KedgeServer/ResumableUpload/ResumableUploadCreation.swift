@@ -21,30 +21,33 @@ extension ResumableUploadRoutes {
             // With a checksum, a length that follows from the body does not count before the body
             // does.
             let declared = put.checksum == nil ? length : call.declaredLength
-            var new = try Self.session(request, call, length: declared)
-            new.client = context.client
+            let new = try Self.session(request, call, length: declared, context)
             let key = try IdempotencyKey.text(of: request)
-            let session = try await engine.createSession(
+            let session = try await engine.createOrFindSession(
                 new, owner: context.owner,
                 idempotencyKey: try key.map { try IdempotencyKey($0, for: Self.message(new)) })
             // Any other client does not know where to resume.
             put.isResumable =
                 key != nil || call.isVersionNamed && call.interopVersion.announcesUploads
-            let id = session.sessionId
+            let id = session.id
             context.logMetadata.set("session.id", id)
-            announce(id, call, context)
+            let location = try await location(of: session, context)
+            announce(location, call, context)
             let transfer = AppendOperation(engine: engine, call: call, context: context, id: id)
             if key != nil, let known = try await outcome(of: transfer) {
-                return answer(to: known, id, call, isNew: true)
+                return answer(to: known, id, call, location: location)
+            }
+            guard session.isNew || key != nil else {
+                return try await repeated(transfer, at: location)
             }
             // A client that missed the 104, which proxies may drop, gets the address from the
             // error.
             var failures = errors(call, context)
-            if call.isVersionNamed || key != nil { failures.location = Self.location(of: id) }
+            if call.isVersionNamed || key != nil { failures.location = location }
             do {
                 return try await failures.answering {
                     let outcome = try await transfer.run(put, knownLength: length, body: body)
-                    return answer(to: outcome, id, call, isNew: true)
+                    return answer(to: outcome, id, call, location: location)
                 }
             } catch {
                 // The client has neither the address nor a key to find it, so it cannot resume.
@@ -56,18 +59,38 @@ extension ResumableUploadRoutes {
         }
     }
 
+    /// Answers a creation by a link that has created the upload before. The answer has the address
+    /// and the offset, and no byte of the body counts: another request may be appending.
+    private func repeated(
+        _ transfer: AppendOperation, at location: String
+    ) async throws -> Response {
+        let view = try await view(of: transfer.id, transfer.context)
+        guard view.state == .open else {
+            return answer(with: try await transfer.repeated(isEmptyEnd: true), transfer.call)
+        }
+        var failures = errors(transfer.call, transfer.context)
+        failures.knownLocation = location
+        return try await failures.answering {
+            throw ResumableUploadRefusal.mismatchingOffset(expected: view.offset, provided: 0)
+        }
+    }
+
     private static func session(
-        _ request: Request, _ call: ResumableUploadCall, length: Int64?
+        _ request: Request, _ call: ResumableUploadCall, length: Int64?,
+        _ context: KedgeRequestContext
     ) throws -> NewSession {
         var metadata: [String: String] = [:]
         if let version = call.interopVersion.interopVersion {
             metadata[versionKey] = String(version)
         }
-        return NewSession(
+        return try NewSession(
             fileName: try ContentDisposition.fileName(of: request), fileSize: length,
             mimeType: request.headers[.contentType],
             declaredDigest: try ResumableUploadDigests.representation(request.headers),
-            metadata: metadata)
+            metadata: metadata, client: context.client
+        ).permitted(
+            to: context.principal,
+            declaredName: try ContentDisposition.declaredFileName(of: request))
     }
 
     /// The content of a creation that its idempotency key covers.
@@ -94,28 +117,28 @@ extension ResumableUploadRoutes {
     /// Announces the address before the body is read, so that the client can resume from the first
     /// byte.
     private func announce(
-        _ id: SessionID, _ call: ResumableUploadCall, _ context: KedgeRequestContext
+        _ location: String, _ call: ResumableUploadCall, _ context: KedgeRequestContext
     ) {
         guard call.isVersionNamed, call.interopVersion.announcesUploads else { return }
         var head = Self.interimHead(call)
-        head.headerFields[.location] = Self.location(of: id)
+        head.headerFields[.location] = location
         head.headerFields.set(limits(call))
         InterimResponses(context, to: call.headers)?.send(head)
     }
 
     /// The response to a request whose body has been stored.
     ///
-    /// - Parameter isNew: Whether the request created the upload. The response then has its
-    ///   address.
+    /// - Parameter location: The address of the upload for the response to its creation; nil for any
+    ///   other request.
     func answer(
         to outcome: AppendOperation.Outcome, _ id: SessionID, _ call: ResumableUploadCall,
-        isNew: Bool
+        location: String? = nil
     ) -> Response {
         switch outcome {
         case .complete(let file):
             return answer(with: file, call)
         case .incomplete(let offset):
-            let status = isNew ? 201 : call.interopVersion.incompleteAppendStatus
+            let status = location != nil ? 201 : call.interopVersion.incompleteAppendStatus
             var response =
                 status == 204
                 ? Response(status: .noContent)
@@ -124,7 +147,7 @@ extension ResumableUploadRoutes {
                     status: HTTPResponse.Status(code: status))
             response.headers.set(call.stateFields(isComplete: false, offset: offset))
             response.headers.set(limits(call))
-            if isNew { response.headers[.location] = Self.location(of: id) }
+            response.headers[.location] = location
             return response
         }
     }

@@ -44,6 +44,8 @@ struct ResumableUploadErrors {
     let limits: HTTPFields
     /// Address of the upload that this request created; nil when it must not be resumed.
     var location: String?
+    /// Address of the upload that an earlier request created by the same link; nil for none.
+    var knownLocation: String?
 
     /// Runs a handler and translates its errors. An error becomes a response if the drafts define a
     /// problem type for it; otherwise it gets the fields of the version. Errors about the form of
@@ -63,6 +65,7 @@ struct ResumableUploadErrors {
         case .mismatchingOffset(let expected, let provided):
             var failure = requestError(.offsetMismatch(expected: expected))
             failure.fields[.uploadOffset] = String(expected)
+            if let knownLocation { failure.fields[.location] = knownLocation }
             return try answer(.mismatchingOffset, failure, provided: provided)
         case .inconsistentLength:
             let failure = requestError(EngineError(.lengthMismatch))

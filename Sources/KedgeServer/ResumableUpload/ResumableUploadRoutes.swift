@@ -10,6 +10,7 @@ internal import KedgeModel
 /// The upload is an ordinary session, so a client can continue it by another protocol.
 struct ResumableUploadRoutes: Sendable {
     let engine: TransferEngine
+    var links = SessionLinks.none
 
     static let uploadPath = "/uploads/resumable/{sessionId}"
     /// Metadata key of a session for the interop number of the request that created it.
@@ -20,14 +21,23 @@ struct ResumableUploadRoutes: Sendable {
         [
             Route(.options, "/files", .public, options),
             Route(.options, Self.uploadPath, .public, options),
-            Route(.head, Self.uploadPath, .anyOf(.uploadsRead, .uploadsWrite), state),
-            Route(.get, Self.uploadPath, .anyOf(.uploadsRead, .uploadsWrite), state),
-            Route(.patch, Self.uploadPath, .anyOf(.uploadsWrite), append),
-            Route(.delete, Self.uploadPath, .anyOf(.uploadsWrite), cancel),
+            Route(.head, Self.uploadPath, Self.reading, state),
+            Route(.get, Self.uploadPath, Self.reading, state),
+            Route(.patch, Self.uploadPath, .anyOf(.uploadsWrite, links: [.session]), append),
+            Route(.delete, Self.uploadPath, .anyOf(.uploadsWrite, links: [.session]), cancel),
         ]
     }
 
-    static func location(of id: SessionID) -> String { "/uploads/resumable/\(id)" }
+    private static let reading = Access.anyOf(.uploadsRead, .uploadsWrite, links: [.session])
+
+    /// The address of an upload for its creator.
+    func location(
+        of session: CreatedSession, _ context: KedgeRequestContext
+    ) async throws -> String {
+        let query = try await links.query(
+            of: session.id, createdAt: session.createdAt, for: context.principal)
+        return "/uploads/resumable/\(session.id)\(query)"
+    }
 
     /// The head of a 104 in the protocol version of a request.
     static func interimHead(_ call: ResumableUploadCall) -> HTTPResponse {
@@ -127,7 +137,21 @@ struct ResumableUploadRoutes: Sendable {
             call.interopVersion = begun
         }
         let errors = errors(call, context, isComplete: view.state == .completed)
-        return try await errors.answering { try await handle(view, call) }
+        return try await errors.answering {
+            try await requireLink(after: view, context)
+            return try await handle(view, call)
+        }
+    }
+
+    /// Refuses the link of an upload that was completed more than a day ago.
+    private func requireLink(after view: UploadView, _ context: KedgeRequestContext) async throws {
+        guard context.principal.link != nil, let id = view.fileID else { return }
+        do {
+            try context.requireLink(
+                after: try await engine.file(id, owner: context.owner), at: engine.now)
+        } catch let error as EngineError where [.fileGone, .fileDamaged].contains(error.code) {
+            // The handler decides about an upload without its file.
+        }
     }
 
     /// The current state of an upload.

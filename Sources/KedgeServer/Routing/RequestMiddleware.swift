@@ -41,16 +41,19 @@ struct RequestMiddleware: RouterMiddleware {
         var reason: ErrorCode?
         var thrown: (any Error)?
         do {
-            try gate.admit(request)
-            context.address = gate.proxies.client(
+            context.pageRefusal = try gate.admitPermittingLinks(request)
+            context.clientBytes = gate.proxies.clientBytes(
                 headers: request.headers, peer: context.channel.remoteAddress)
+            context.address =
+                context.clientBytes.flatMap { ClientAddress(bytes: $0) } ?? .unknown
             if gate.proxies.ignores(request.headers, peer: context.channel.remoteAddress) {
                 forwarding.warn(of: context.channel.remoteAddress, to: context.logger)
             }
-            if let answer = gate.cors.preflight(
+            if let answer = gate.preflight(
                 request, methods: routes.methods(at: request.uri.path))
             {
                 response = answer
+                if let origin = request.headers[.origin] { context.linkedOrigin.set(origin) }
             } else {
                 response = try await next(request, context)
             }
@@ -79,7 +82,8 @@ struct RequestMiddleware: RouterMiddleware {
             response.headers[.contentLength] = length
         }
         routes.complete(&response, to: request)
-        gate.cors.complete(&response, to: request)
+        gate.cors.complete(
+            &response, to: request, linkedOrigin: context.linkedOrigin.value)
         response.headers[.xRequestID] = context.requestID
         response.headers[.cacheControl] = response.headers[.cacheControl] ?? "no-store"
         let method = request.method.rawValue

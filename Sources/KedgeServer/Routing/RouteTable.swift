@@ -15,50 +15,66 @@ package struct RouteTable: Sendable {
     ///   - tusEndpoint: Path of the tus endpoint.
     ///   - publicAddress: Public address of the server.
     ///   - uploadTargets: Additional paths that accept uploads like `/files`.
+    ///   - links: Signs links; nil where the service accepts none.
+    ///   - linkPlacement: Which creators of uploads get links.
     ///   - metrics: The metrics of the service; nil makes some.
     ///   - administration: The stores that operators manage; nil for none.
     package init(
         engine: TransferEngine, health: HealthRoutes, tusEndpoint: EndpointPath = .tus,
         publicAddress: PublicAddress = .ofRequests, uploadTargets: [EndpointPath] = [],
+        links: LinkAuthority? = nil, linkPlacement: LinkPlacement = .auto,
         metrics: ServiceMetrics? = nil, administration: Administration? = nil
     ) {
         let metrics = metrics ?? ServiceMetrics(engine: engine)
         self.metrics = metrics
-        let sessions = SessionRoutes(engine: engine)
-        let files = FileRoutes(engine: engine)
+        let sessionLinks = SessionLinks(authority: links, placement: linkPlacement)
+        let sessions = SessionRoutes(engine: engine, links: sessionLinks, address: publicAddress)
+        let files = FileRoutes(engine: engine, links: sessionLinks)
         let downloads = DownloadRoutes(engine: engine)
         let service = ServiceRoutes()
         let sessionPath = "/uploads/sessions/{sessionId}"
-        tus = TusRoutes(engine: engine, endpoint: tusEndpoint, address: publicAddress)
+        tus = TusRoutes(
+            engine: engine, endpoint: tusEndpoint, address: publicAddress, links: sessionLinks)
+        let writing = Access.anyOf(.uploadsWrite, links: [.session])
+        let reading = Access.anyOf(.filesRead, links: [.get])
+        let linkRoutes = LinkRoutes(
+            engine: engine, authority: links, address: publicAddress, tusEndpoint: tusEndpoint)
         let native = [
             Route(.get, "/", .public, service.describe),
             Route(.get, "/openapi.yaml", .public, service.contract),
             Route(.get, "/me", .any, MeRoutes(engine: engine).describe),
-            Route(.post, "/uploads/sessions", .anyOf(.uploadsWrite), sessions.create),
-            Route(.get, "/uploads/sessions", .anyOf(.uploadsRead), sessions.list),
-            Route(.get, sessionPath, .anyOf(.uploadsRead, .uploadsWrite), sessions.status),
-            Route(.delete, sessionPath, .anyOf(.uploadsWrite), sessions.cancel),
             Route(
-                .put, "\(sessionPath)/chunks/{index}", .anyOf(.uploadsWrite),
-                ChunkRoutes(engine: engine).put),
-            Route(.post, "\(sessionPath)/finalize", .anyOf(.uploadsWrite), sessions.finalize),
-            Route(.post, "/files", .anyOf(.uploadsWrite), files.ingest),
+                .post, "/uploads/sessions", .anyOf(.uploadsWrite, links: [.put]), sessions.create),
+            Route(.get, "/uploads/sessions", .anyOf(.uploadsRead), sessions.list),
+            Route(
+                .get, sessionPath, .anyOf(.uploadsRead, .uploadsWrite, links: [.session]),
+                sessions.status),
+            Route(.delete, sessionPath, writing, sessions.cancel),
+            Route(
+                .put, "\(sessionPath)/chunks/{index}", writing, ChunkRoutes(engine: engine).put),
+            Route(.post, "\(sessionPath)/finalize", writing, sessions.finalize),
+            Route(.post, "/files", .anyOf(.uploadsWrite, links: [.put]), files.ingest),
             Route(.get, "/files", .anyOf(.filesList), files.list),
-            Route(.get, "/files/{fileId}", .anyOf(.filesRead), downloads.get),
-            Route(.head, "/files/{fileId}", .anyOf(.filesRead), downloads.head),
+            Route(.get, "/files/{fileId}", reading, downloads.get),
+            Route(.head, "/files/{fileId}", reading, downloads.head),
             Route(.delete, "/files/{fileId}", .anyOf(.filesDelete), files.delete),
-            Route(.get, "/files/{fileId}/meta", .anyOf(.filesRead), files.meta),
-            Route(.get, "/files/{fileId}/chunks", .anyOf(.filesRead), files.chunks),
+            Route(.get, "/files/{fileId}/meta", reading, files.meta),
+            Route(
+                .get, "/files/{fileId}/chunks", .anyOf(.filesRead, links: [.get, .session]),
+                files.chunks),
+            Route(.post, "/links", .anyOf(.linksCreate), linkRoutes.create),
+            Route(.delete, "/links/{linkId}", .anyOf(.linksCreate), linkRoutes.revoke),
             Route(
                 .get, "/metrics", .anyOf(.metricsRead),
                 MetricsRoutes(metrics: metrics.metrics).scrape),
             Route(.get, "/healthz", .public, health.process),
             Route(.get, "/readyz", .public, health.ready),
         ]
-        let resumable = ResumableUploadRoutes(engine: engine)
+        let resumable = ResumableUploadRoutes(engine: engine, links: sessionLinks)
         let targets = uploadTargets.flatMap { target in
             [
-                Route(.post, target.description, .anyOf(.uploadsWrite), files.ingest),
+                Route(
+                    .post, target.description, .anyOf(.uploadsWrite, links: [.put]), files.ingest),
                 Route(.options, target.description, .public, resumable.options),
             ]
         }

@@ -5,7 +5,16 @@ internal import KedgeModel
 enum TusConcatenation: Hashable, Sendable {
     case partial
     /// The partial uploads in the order of their bytes.
-    case final([SessionID])
+    case final([Source])
+
+    /// A partial upload as a final one names it.
+    struct Source: Hashable, Sendable {
+        let id: SessionID
+        /// The address without its query, which `HEAD` returns.
+        let address: String
+        /// The link in the query; nil for none.
+        let link: String?
+    }
 
     /// - Parameter maxSourceCount: Maximum number of partial uploads of a final upload.
     /// - Throws: `BAD_REQUEST`.
@@ -18,24 +27,33 @@ enum TusConcatenation: Hashable, Sendable {
             throw EngineError(
                 .badRequest, "Upload-Concat must be \"partial\", or \"final;\" and uploads.")
         }
-        let sourceIDs = try text.dropFirst("final;".count).split(separator: " ").map { address in
+        let sources = try text.dropFirst("final;".count).split(separator: " ").map { text in
+            let (address, link) = LinkText.divided(text)
             // Only the id counts, because proxies may change the address before it.
             let name = address.split(separator: "/").last ?? ""
             guard let id = SessionID(name) else {
                 throw EngineError(.badRequest, "Upload-Concat has an invalid address.")
             }
-            return id
+            return Source(id: id, address: address, link: link)
         }
-        guard !sourceIDs.isEmpty else {
+        guard !sources.isEmpty else {
             throw EngineError(.badRequest, "Upload-Concat has no uploads.")
         }
-        guard sourceIDs.count <= maxSourceCount else {
+        guard sources.count <= maxSourceCount else {
             throw EngineError(
                 .badRequest, "Upload-Concat has more than \(maxSourceCount) uploads.")
         }
-        guard Set(sourceIDs).count == sourceIDs.count else {
+        guard Set(sources.map(\.id)).count == sources.count else {
             throw EngineError(.badRequest, "Upload-Concat has an upload twice.")
         }
-        self = .final(sourceIDs)
+        self = .final(sources)
+    }
+
+    /// The value of the field without any link, to be stored and returned.
+    var text: String {
+        switch self {
+        case .partial: "partial"
+        case .final(let sources): "final;" + sources.map(\.address).joined(separator: " ")
+        }
     }
 }

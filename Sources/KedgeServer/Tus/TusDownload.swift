@@ -1,5 +1,6 @@
 internal import Hummingbird
 internal import KedgeEngine
+internal import KedgeIdentity
 internal import KedgeModel
 
 extension TusRoutes {
@@ -10,9 +11,22 @@ extension TusRoutes {
     @Sendable func download(
         _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Response {
+        try await requireLinkedFile(context)
         let upload = try await upload(context)
         return try await DownloadRoutes(engine: engine).answer(
             request, try await downloadable(upload, context), context)
+    }
+
+    /// Refuses every upload but the one that has become the file of a link, as if there were none.
+    private func requireLinkedFile(_ context: KedgeRequestContext) async throws {
+        guard case .get(let linked)? = context.principal.link?.grant else { return }
+        do {
+            let view = try await engine.uploadView(of: context.sessionID(), owner: context.owner)
+            if view.fileID == linked.file { return }
+        } catch let error as EngineError
+            where [.sessionNotFound, .sessionExpired, .sessionClosed].contains(error.code)
+        {}
+        throw EngineError(.sessionNotFound)
     }
 
     private func downloadable(

@@ -23,13 +23,12 @@ extension TusRoutes {
         _ context: KedgeRequestContext
     ) async throws -> Response {
         try await requireSources(ids, context)
-        var new = new
-        new.sourceIDs = ids
         let upload = try await final(new, context)
         context.logMetadata.set("session.id", upload.view.id)
         _ = try await engine.concatenate(
             upload.view.id, owner: context.owner, timeout: Self.concatenationTimeout)
-        return created(try await self.upload(upload.view.id, context), asked: request)
+        return try await created(
+            try await self.upload(upload.view.id, context), request, context)
     }
 
     /// The session of an earlier equal request if it still exists, otherwise a new one.
@@ -52,10 +51,10 @@ extension TusRoutes {
     }
 
     /// Derives an idempotency key from the request, because clients repeat a request when they miss
-    /// its response.
+    /// its response. The addresses of the partial uploads do not count: links in them may differ.
     private static func key(of new: NewSession, generation: Int) -> IdempotencyKey {
-        let texts = [TusUpload.MetadataKey.concat, TusUpload.MetadataKey.metadata]
-            .map { new.metadata[$0] ?? "" }
+        let ids = (new.sourceIDs ?? []).map(\.text).joined(separator: " ")
+        let texts = [ids, new.metadata[TusUpload.MetadataKey.metadata] ?? ""]
         let digest = SHA256Hasher.digest(of: Array(texts.joined(separator: "\n").utf8)).hex
         return IdempotencyKey(key: "kedge.tus.final.\(digest).\(generation)", fingerprint: digest)
     }

@@ -10,17 +10,19 @@ struct TusRoutes: Sendable {
     let engine: TransferEngine
     let endpoint: EndpointPath
     var address = PublicAddress.ofRequests
+    var links = SessionLinks.none
 
     var routes: [Route] {
         let upload = "\(endpoint){sessionId}"
         return [
             route(.options, "\(endpoint)", .public, version: .ignored, options),
-            route(.post, "\(endpoint)", .anyOf(.uploadsWrite), create),
+            route(.post, "\(endpoint)", .anyOf(.uploadsWrite, links: [.put]), create),
             route(.options, upload, .public, version: .ignored, options),
-            route(.get, upload, .anyOf(.filesRead), version: .optional, download),
-            route(.head, upload, .anyOf(.uploadsRead, .uploadsWrite), head),
-            route(.patch, upload, .anyOf(.uploadsWrite), patch),
-            route(.delete, upload, .anyOf(.uploadsWrite), terminate),
+            route(
+                .get, upload, .anyOf(.filesRead, links: [.get]), version: .optional, download),
+            route(.head, upload, .anyOf(.uploadsRead, .uploadsWrite, links: [.session]), head),
+            route(.patch, upload, .anyOf(.uploadsWrite, links: [.session]), patch),
+            route(.delete, upload, .anyOf(.uploadsWrite, links: [.session]), terminate),
         ]
     }
 
@@ -101,7 +103,8 @@ struct TusRoutes: Sendable {
             // Without its file, a completed upload is gone for every method.
             if let file = view.fileID {
                 do {
-                    _ = try await engine.file(file, owner: context.owner)
+                    try context.requireLink(
+                        after: try await engine.file(file, owner: context.owner), at: engine.now)
                 } catch let error as EngineError
                     where error.code == .fileDamaged && isDamagedTaken
                 {

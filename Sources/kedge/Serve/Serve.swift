@@ -114,6 +114,8 @@ struct ServerSettings: ParsableArguments {
     @Option(help: help(.rateCreates)) var rateCreatesPerMinute: String?
     @Option(help: help(.rateFailedAuthentications))
     var rateFailedAuthenticationsPerSecond: String?
+    @Option(help: help(.linksInLocation)) var linksInLocation: String?
+    @Option(help: help(.linksMaxLifetime)) var linksMaxLifetime: String?
 
     private var values: [ConfigurationKey: String?] {
         [
@@ -153,6 +155,7 @@ struct ServerSettings: ParsableArguments {
             .proxyScopes: proxyScopes, .rateRequests: rateRequestsPerSecond,
             .rateCreates: rateCreatesPerMinute,
             .rateFailedAuthentications: rateFailedAuthenticationsPerSecond,
+            .linksInLocation: linksInLocation, .linksMaxLifetime: linksMaxLifetime,
         ]
     }
 

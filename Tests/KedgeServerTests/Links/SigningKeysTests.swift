@@ -64,7 +64,7 @@ import Testing
 
     private func link(createdBy: String? = nil) -> Link {
         Link(
-            owner: OwnerID("alice"), grant: .session(.random()),
+            owner: OwnerID("alice"), grant: .session(LinkedSession(session: .random())),
             expiresAt: clock.now().advanced(by: .seconds(3600)), createdBy: createdBy)
     }
 

@@ -27,7 +27,7 @@ import Yams
         #expect(Set(listed) == Set(answered.keys))
     }
 
-    @Test func `the contract names the scopes of each operation as the routes require them`()
+    @Test func `the contract names the scopes and links of each operation as the routes do`()
         async throws
     {
         let paths = try #require(document["paths"] as? [String: [String: Any]])
@@ -35,13 +35,16 @@ import Yams
         for (operation, access) in accesses {
             let words = operation.split(separator: " ")
             let item = paths[String(words[1])]?[words[0].lowercased()] as? [String: Any]
-            // Each alternative is one scheme with one scope; an empty list is a public operation.
+            // Each alternative is one scheme with one scope or kind of link; an empty list is a
+            // public operation.
             let listed = try #require(item?["security"] as? [[String: [String]]], "\(operation)")
             switch access.rule {
             case .open: #expect(listed.isEmpty, "\(operation)")
             case .anyPrincipal: #expect(listed == [["bearer": []]], "\(operation)")
             case .anyOf(let scopes):
-                #expect(listed == scopes.map { ["bearer": [$0.rawValue]] }, "\(operation)")
+                let links = access.links.map(\.rawValue).sorted().map { ["link": [$0]] }
+                let tokens = scopes.map { ["bearer": [$0.rawValue]] }
+                #expect(listed == tokens + links, "\(operation)")
             }
             let responses = item?["responses"] as? [String: Any]
             for status in ["401", "403"] {

@@ -4,6 +4,7 @@ import KedgeFiles
 import KedgeIdentity
 import KedgeModel
 import KedgeSQLite
+import KedgeSecrets
 import KedgeServer
 import KedgeTesting
 import Logging
@@ -17,6 +18,7 @@ final class ServerEnvironment: Sendable {
     let clock = ManualClock()
     let disk = FaultyFileSystem()
     let log = CapturedLog()
+    let masterKey = MasterKey.generate()
     let configuration: ServiceConfiguration
     /// Changes of tokens by other nodes; nil for one node.
     private let identityChanges: AsyncStream<IdentityChange>?
@@ -62,10 +64,12 @@ final class ServerEnvironment: Sendable {
             tokens = NotifyingTokens(inner: metadata, changes: identityChanges)
         }
         let (ports, port) = AsyncStream.makeStream(of: Int.self)
+        let signingKeys = SigningKeys(
+            links: metadata, tokens: metadata, masters: MasterKeys(masterKey),
+            now: { [clock] in clock.now() })
         let service = try KedgeService(
             engine: engine, configuration: configuration, tokens: tokens, owners: metadata,
-            bearers: bearers,
-            logger: logger
+            signingKeys: signingKeys, bearers: bearers, logger: logger
         ) { port.yield($0) }
         var settings = ServiceGroupConfiguration(
             services: [

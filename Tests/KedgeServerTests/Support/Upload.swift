@@ -49,10 +49,11 @@ extension HTTPRequestBytes {
 
     /// `POST /uploads/sessions`
     static func createSession(
-        _ message: CreateSessionRequest, _ fields: [(String, String)] = []
+        _ message: CreateSessionRequest, _ fields: [(String, String)] = [],
+        at target: String = "/uploads/sessions"
     ) throws -> HTTPRequestBytes {
         let body = try JSONEncoder().encode(message)
-        return .json("POST", "/uploads/sessions", String(decoding: body, as: UTF8.self), fields)
+        return .json("POST", target, String(decoding: body, as: UTF8.self), fields)
     }
 }
 
