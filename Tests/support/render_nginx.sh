@@ -24,5 +24,5 @@ sed -E \
     -e "s|^([[:space:]]*)listen [^;]*;([[:space:]]*# \[listen\])|\1listen $listen;\2|" \
     -e "s|^([[:space:]]*)server [^;]*;([[:space:]]*# \[upstream\])|\1server $upstream;\2|" \
     -e "s|# \[global\]|$global|" \
-    -e "s|# \[paths\]|$paths|" \
+    -e "s|^.*# \[paths\]|$paths|" \
     "$root/deploy/nginx.conf"
