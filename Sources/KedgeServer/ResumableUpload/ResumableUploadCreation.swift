@@ -128,8 +128,8 @@ extension ResumableUploadRoutes {
 
     /// The response to a request whose body has been stored.
     ///
-    /// - Parameter location: The address of the upload for the response to its creation; nil for any
-    ///   other request.
+    /// - Parameter location: The address of the upload for the response to its creation; nil for
+    ///   any other request.
     func answer(
         to outcome: AppendOperation.Outcome, _ id: SessionID, _ call: ResumableUploadCall,
         location: String? = nil

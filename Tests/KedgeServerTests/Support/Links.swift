@@ -73,7 +73,7 @@ func linkText(_ url: String?) throws -> String {
 }
 
 extension HTTPAnswer {
-    /// Everything that two answers must have in common to tell nothing.
+    /// The parts in which the answers for an unknown and a foreign id must be equal.
     var comparable: [String] {
         let differing: Set = ["date", "x-request-id"]
         // An answer to HEAD has no document.
