@@ -29,6 +29,7 @@ from browser import Browser, PageServer
 from checks import Failed
 from crash import IetfClient, TusClient, check_crash
 from faulty_proxy import FaultyProxy
+from links import NAMES, LinkedService, check_links
 from processes import Unavailable
 from service import MEBIBYTE, Service, Source, Violation, expect
 from uploaders import UPLOADERS
@@ -62,6 +63,7 @@ class Trial:
             "page: native by fetch": lambda: self.upload_by_fetch("native"),
             "page: ranges": self.ranges_in_page,
             "page of a stranger": self.page_of_stranger,
+            **{f"{name} by link": lambda name=name: self.upload_by_link(name) for name in NAMES},
             "kill -9 in tus": lambda: self.crash(TusClient),
             "kill -9 in IETF": lambda: self.crash(IetfClient),
             "one blob": self.one_blob,
@@ -79,6 +81,18 @@ class Trial:
             url = UPLOADERS[name](proxy.url + "/tus/", self.source.path)
         self.tags.add(self.service.check_upload(url, self.source))
         expect(proxy.cut_count > 0, "no connection was cut; the file is too small")
+        return f"{proxy.cut_count} connections cut"
+
+    def upload_by_link(self, name: str) -> str:
+        service = LinkedService(self.service.binary, self.service.directory)
+        try:
+            service.start()
+            with FaultyProxy(service.node.port, self.options.seed) as proxy:
+                check_links(service, name, proxy.url, self.source)
+            expect(proxy.cut_count > 0, "no connection was cut; the file is too small")
+            service.stop()
+        finally:
+            service.kill()
         return f"{proxy.cut_count} connections cut"
 
     def upload_by_curl(self) -> str:

@@ -74,7 +74,7 @@ import Testing
             for (declared, code) in [
                 (large, ErrorCode.fileTooLarge), (small, .forbidden), (other, .forbidden),
                 (picture, .forbidden),
-            ] {
+            ] as [(Declared, ErrorCode)] {
                 let answer = try await Self.create(declared, by: door, link, on: server)
                 try expectProblem(answer, code)
             }
@@ -277,9 +277,10 @@ import Testing
         }
     }
 
-    @Test(arguments: [
-        (LinkPlacement.auto, false), (.always, true), (.never, false),
-    ])
+    @Test(
+        arguments: [
+            (.auto, false), (.always, true), (.never, false),
+        ] as [(LinkPlacement, Bool)])
     func `a setting says whether an upload by token gets a link`(
         placement: LinkPlacement, getsLink: Bool
     ) async throws {
