@@ -16,6 +16,8 @@ package struct AdminListener: Sendable {
 
     let directory: String
     let routes: RouteTable
+    /// Nil without an audit log.
+    let audit: AuditTrail?
     let logger: Logger
 
     /// Serves until a graceful shutdown. Without a socket, the service goes on: a warning is
@@ -44,7 +46,8 @@ package struct AdminListener: Sendable {
         in nursery: SocketDirectory, _ publish: @escaping @Sendable () throws -> Void
     ) async throws {
         // The socket has no address that a proxy could forward for, and no page can reach it.
-        let router = routes.makeRouter(gate: RequestGate(allowedHosts: []), authenticator: .local)
+        let router = routes.makeRouter(
+            gate: RequestGate(allowedHosts: []), authenticator: .local, audit: audit)
         let application = Application(
             router: router,
             server: HTTPServerBuilder {

@@ -24,18 +24,24 @@ package struct KedgeService: Service {
     /// Nil where every client is anonymous.
     private let tokens: TokenLookup?
     private let bearers: (any BearerVerifier)?
+    /// Nil where the service accepts no links.
+    private let links: LinkAuthority?
+    /// Nil where no proxy states identities.
+    private let proxyIdentity: ProxyIdentity?
+    /// Nil without a store of owners.
+    private let blocks: OwnerBlocks?
+    /// Nil without an audit log.
+    private let audit: AuditLog?
     /// Nil for HTTP without TLS.
     private let certificate: CertificateWatch?
     /// Nil without the stores of tokens and owners.
     private let administration: Administration?
-    /// Nil where every client is anonymous.
-    private let signingKeys: SigningKeys?
     private let onRunning: @Sendable (Int) async -> Void
 
     /// - Parameters:
     ///   - tokens: The store of the API tokens, which operators manage; needed with
     ///     ``IdentityMode/tokens``.
-    ///   - owners: The store of the owners, which operators manage.
+    ///   - owners: The store of the owners, which operators manage and block.
     ///   - signingKeys: The keys of links; nil for a service without links.
     ///   - bearers: Verifies the tokens of OpenID providers; nil to refuse them.
     ///   - onRunning: Called with the port once the server accepts connections.
@@ -66,22 +72,27 @@ package struct KedgeService: Service {
                     keys: keys, maxLifetime: configuration.maxLinkLifetime, now: { engine.now })
             }
         }
+        proxyIdentity = try configuration.proxyIdentity.map { settings in
+            ProxyIdentity(
+                settings, secret: try settings.readSecret(), proxies: configuration.trustedProxies)
+        }
+        audit = try Self.openAudit(configuration.audit, logger)
         certificate = try Self.watchedCertificate(configuration, metrics, logger)
+        let blocks = owners.map { OwnerBlocks(store: $0, now: { engine.now }) }
         let lookup = self.tokens
+        self.blocks = blocks
         if let tokens, let owners {
             administration = Administration(
                 tokens: tokens, owners: owners,
                 onChange: { change in
                     switch change {
                     case .token(let id): lookup?.forget(id)
-                    // Nothing is kept of owners.
-                    case .owner: break
+                    case .owner(let owner): blocks?.forget(owner)
                     }
                 }, now: { engine.now })
         } else {
             administration = nil
         }
-        self.signingKeys = signingKeys
         self.onRunning = onRunning
     }
 
@@ -98,9 +109,31 @@ package struct KedgeService: Service {
         }
     }
 
+    private static func openAudit(
+        _ destination: AuditDestination, _ logger: Logger
+    ) throws -> AuditLog? {
+        switch destination {
+        case .off: return nil
+        case .standardError: return try AuditLog(path: nil, logger: logger)
+        case .file(let path):
+            do {
+                return try AuditLog(path: path, logger: logger)
+            } catch {
+                throw ConfigurationError("log.audit: \(path) cannot be opened: \(error).")
+            }
+        }
+    }
+
+    private var auditTrail: AuditTrail? {
+        audit.map { [engine] in AuditTrail($0, now: { engine.now }) }
+    }
+
     /// Reads the certificate and its key again, for new connections. A bad pair is logged, and the
     /// one before stays in use. Does nothing without TLS.
     package func reloadCertificate() async { await certificate?.reload() }
+
+    /// Opens the file of the audit log again, after a program that rotates logs has renamed it.
+    package func reopenAuditLog() async { await audit?.reopen() }
 
     package func run() async throws {
         if tokens == nil {
@@ -110,8 +143,8 @@ package struct KedgeService: Service {
         }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
-        // Users of an OpenID provider need no token of this service.
-        if let tokens, bearers == nil { await warn(of: tokens) }
+        // Users of an OpenID provider or a proxy need no token of this service.
+        if let tokens, bearers == nil, proxyIdentity == nil { await warn(of: tokens) }
         do {
             try await withGracefulShutdownHandler {
                 try await serve()
@@ -223,7 +256,8 @@ package struct KedgeService: Service {
                 engine: engine, drain: drain, acceptance: acceptance,
                 tusEndpoint: configuration.tusEndpoint),
             tusEndpoint: configuration.tusEndpoint, publicAddress: publicAddress,
-            uploadTargets: configuration.uploadTargets, metrics: metrics,
+            uploadTargets: configuration.uploadTargets, links: links,
+            linkPlacement: configuration.linkPlacement, metrics: metrics,
             administration: administration)
     }
 
@@ -234,7 +268,8 @@ package struct KedgeService: Service {
         // Without a data directory, there is no place for it.
         guard administration != nil, configuration.usesDataDirectory else { return }
         let listener = AdminListener(
-            directory: configuration.dataDirectory, routes: routes.forOperators(), logger: logger)
+            directory: configuration.dataDirectory, routes: routes.forOperators(),
+            audit: auditTrail, logger: logger)
         let (starting, start) = AsyncStream.makeStream(of: Void.self)
         group.addTask {
             await listener.run { start.finish() }
@@ -245,13 +280,16 @@ package struct KedgeService: Service {
     }
 
     private func application(_ routes: RouteTable, _ table: ConnectionTable) -> some Service {
+        let rates = RequestRates(configuration.rates, proxies: configuration.trustedProxies)
         let responder = routes.makeResponder(
             gate: RequestGate(
                 allowedHosts: configuration.allowedHosts, cors: configuration.cors,
-                proxies: configuration.trustedProxies, isSecure: configuration.tls != nil),
+                proxies: configuration.trustedProxies, isSecure: configuration.tls != nil,
+                acceptsLinks: links != nil),
             authenticator: Authenticator(
-                tokens: tokens, bearers: bearers,
-                onChecked: { [metrics] in metrics.authenticated($0) }))
+                credentials: credentials, blocks: blocks, rates: rates,
+                onChecked: { [metrics] in metrics.authenticated($0) }),
+            rates: rates, audit: auditTrail)
         let settings = HTTPConnection.Settings(
             idleTimeout: configuration.idleTimeout,
             minBodyBytesPerSecond: configuration.minBodyBytesPerSecond,
@@ -271,6 +309,15 @@ package struct KedgeService: Service {
                 await onRunning(channel.localAddress?.port ?? 0)
             },
             logger: logger)
+    }
+
+    /// Nil where every client is anonymous.
+    private var credentials: CredentialVerifier? {
+        tokens.map { tokens in
+            CredentialVerifier(
+                tokens: tokens, links: links.map { LinkLookup(authority: $0) }, bearers: bearers,
+                proxy: proxyIdentity)
+        }
     }
 
     private var publicAddress: PublicAddress {

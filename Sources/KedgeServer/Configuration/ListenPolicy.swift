@@ -12,7 +12,7 @@ package enum ListenPolicy {
     /// In the order in which an operator should cure them.
     private static let rules: [Rule] = [
         refusesAnonymousClients, refusesPlainHTTP, refusesPlainHTTPWithoutProxy,
-        refusesBadCertificate, refusesMissingMasterKeyFile,
+        refusesBadCertificate, refusesMissingMasterKeyFile, refusesProxyIdentity,
     ]
 
     /// Checks all rules.
@@ -34,6 +34,26 @@ package enum ListenPolicy {
             "tls.certificate: \(tls.certificatePath) expired at \(certificate.expiresAt); clients "
                 + "refuse it."
         ]
+    }
+
+    @Sendable private static func refusesProxyIdentity(
+        _ configuration: ServiceConfiguration
+    ) -> String? {
+        guard let settings = configuration.proxyIdentity else { return nil }
+        guard configuration.identityMode == .tokens else {
+            return "proxy.identityHeader is set and identity.mode is none: every client would be "
+                + "the same owner. Set identity.mode to tokens."
+        }
+        guard !configuration.trustedProxies.isEmpty else {
+            return "proxy.identityHeader is set: name the proxy in trustedProxies, also if it is "
+                + "on this machine."
+        }
+        do {
+            _ = try settings.readSecret()
+            return nil
+        } catch {
+            return "\(error)"
+        }
     }
 
     @Sendable private static func refusesMissingMasterKeyFile(

@@ -78,6 +78,12 @@ package struct ServiceConfiguration: Sendable {
     /// Maximum time for which a link is valid.
     package var maxLinkLifetime: Duration
 
+    /// Whether SIGHUP lets the service read files again; otherwise it ends the service.
+    package var reloadsOnHangup: Bool {
+        if case .file = audit { return true }
+        return tls != nil
+    }
+
     /// Returns the file with the master keys.
     ///
     /// - Throws: ``ConfigurationError`` if nodes may share the database and no file is named: each

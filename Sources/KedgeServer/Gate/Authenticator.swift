@@ -8,39 +8,49 @@ internal import NIOCore
 /// Determines the principal of each request and checks its access to the route. Fails closed: a
 /// request has a principal with the access of the route, or no handler runs.
 package struct Authenticator: Sendable {
-    /// Nil where every client is anonymous.
-    private let tokens: TokenLookup?
-    /// Nil where JSON Web Tokens are not accepted.
-    private let bearers: (any BearerVerifier)?
-    /// Whether the requests come over the Unix socket for operators.
-    private let isLocal: Bool
+    private enum Source: Sendable {
+        /// Every request gets the anonymous principal.
+        case anonymous
+        /// Every request needs a credential.
+        case credentials(CredentialVerifier)
+        /// The user at the other end of the Unix socket for operators decides, and no field of a
+        /// request.
+        case local
+    }
+
+    private let source: Source
+    /// Nil where the store knows no owners.
+    private let blocks: OwnerBlocks?
+    private let rates: RequestRates
     private let onChecked: @Sendable (CheckedCredential) -> Void
 
-    /// Requests over the Unix socket for operators. The user at the other end decides, and no
-    /// field of a request.
-    static let local = Authenticator(tokens: nil, bearers: nil, isLocal: true)
+    /// Requests over the Unix socket for operators.
+    static let local = Authenticator(.local)
 
     /// Every request gets the anonymous principal.
-    package init() { self.init(tokens: nil, bearers: nil) }
+    package init() { self.init(.anonymous) }
 
-    /// Every request needs a token; with nil for `tokens`, every request gets the anonymous
+    /// Every request needs a credential; without a verifier, every request gets the anonymous
     /// principal.
     ///
     /// - Parameter onChecked: Called after each check of a credential.
     init(
-        tokens: TokenLookup?, bearers: (any BearerVerifier)?,
+        credentials: CredentialVerifier?, blocks: OwnerBlocks? = nil,
+        rates: RequestRates = RequestRates(),
         onChecked: @escaping @Sendable (CheckedCredential) -> Void = { _ in }
     ) {
-        self.init(tokens: tokens, bearers: bearers, isLocal: false, onChecked: onChecked)
+        self.init(
+            credentials.map { .credentials($0) } ?? .anonymous, blocks: blocks, rates: rates,
+            onChecked: onChecked)
     }
 
     private init(
-        tokens: TokenLookup?, bearers: (any BearerVerifier)?, isLocal: Bool,
+        _ source: Source, blocks: OwnerBlocks? = nil, rates: RequestRates = RequestRates(),
         onChecked: @escaping @Sendable (CheckedCredential) -> Void = { _ in }
     ) {
-        self.tokens = tokens
-        self.bearers = bearers
-        self.isLocal = isLocal
+        self.source = source
+        self.blocks = blocks
+        self.rates = rates
         self.onChecked = onChecked
     }
 
@@ -49,100 +59,101 @@ package struct Authenticator: Sendable {
     /// Runs before the body is read, so that a refused body is not sent, and never again while it
     /// arrives: a credential that expires meanwhile does not interrupt the upload.
     ///
-    /// - Throws: `UNAUTHENTICATED`, `FORBIDDEN`, `BAD_REQUEST`, `UNAVAILABLE`.
+    /// - Throws: `UNAUTHENTICATED`, `FORBIDDEN`, `LINK_INVALID`, `LINK_EXPIRED`, `BAD_REQUEST`,
+    ///   `RATE_LIMITED`, `UNAVAILABLE`.
     func principal(
         of request: Request, for access: Access, _ context: KedgeRequestContext
     ) async throws -> Principal? {
-        let peer = context.channel.remoteAddress
-        try proxy?.refuseForeign(request, from: peer, context.logger)
-        guard access != .public else { return nil }
-        let principal =
-            isLocal
-            ? try await LocalPeer.principal(of: context.channel)
-            : try await recordedPrincipal(of: request)
-        context.logMetadata.set("principal", principal.kind.rawValue)
-        context.logMetadata.set("owner", principal.owner)
-        if let id = principal.tokenID { context.logMetadata.set("token.id", id) }
-        if let id = principal.link?.id { context.logMetadata.set("link.id", id) }
-        try Self.requirePage(of: request, principal, context)
+        if case .credentials(let verifier) = source {
+            try verifier.proxy?.refuseForeign(
+                request, from: context.channel.remoteAddress, context.logger)
+        }
+        guard access != .public else {
+            if let refusal = context.pageRefusal { throw refusal }
+            return nil
+        }
+        let authenticated = try await authenticate(request, context)
+        context.logMetadata.set(authenticated)
+        try Self.requirePage(of: request, authenticated, context)
+        let principal = try acting(authenticated, request, context)
+        if let blocks, try await blocks.refuses(principal) {
+            throw EngineError(.forbidden, "The owner is blocked.")
+        }
         try context.with(principal).requireAccess(access)
         return principal
     }
 
-    private func recordedPrincipal(of request: Request) async throws -> Principal {
-        // Without identities, no credential is checked.
-        guard let tokens else { return .anonymous }
-        let start = ContinuousClock.now
-        do {
-            let principal = try await principal(of: request, tokens)
-            onChecked(
-                CheckedCredential(
-                    kind: principal.kind.rawValue, outcome: .accepted,
-                    duration: start.duration(to: .now)))
-            return principal
-        } catch {
-            let code = (error as? RequestError)?.reason ?? EngineError(translating: error).code
-            onChecked(
-                CheckedCredential(
-                    kind: Self.credentialKind(of: request),
-                    outcome: code.facts.httpStatus < 500 ? .refused : .failed,
-                    duration: start.duration(to: .now)))
-            throw error
-        }
-    }
-
-    /// Names the kind of a credential that was not accepted.
-    private static func credentialKind(of request: Request) -> String {
-        guard let value = request.headers[.authorization] else { return "none" }
-        let text = value.split(separator: " ").last ?? ""
-        return text.hasPrefix("eyJ") ? "oidc" : text.hasPrefix("kdg_") ? "token" : "other"
-    }
-
-    private func principal(
-        of request: Request, _ tokens: TokenLookup
+    private func authenticate(
+        _ request: Request, _ context: KedgeRequestContext
     ) async throws -> Principal {
-        let text = try Self.bearer(of: request)
-        // Each JSON object with a member begins like this in base64url.
-        if text.hasPrefix("eyJ") { return try await principal(ofJWT: String(text)) }
-        return Principal(try await tokens.verify(try Self.token(text)))
-    }
-
-    private func principal(ofJWT text: String) async throws -> Principal {
-        guard let bearers else {
-            throw RequestError.badCredential("The service does not accept JSON Web Tokens.")
-        }
-        do {
-            return try await bearers.principal(ofJWT: text)
-        } catch {
-            guard error.code == .unauthenticated else {
-                throw EngineError(error.code, error.sentence)
+        switch source {
+        case .anonymous: return .anonymous
+        case .local: return try await LocalPeer.principal(of: context.channel)
+        case .credentials(let verifier):
+            let peer = context.channel.remoteAddress
+            try rates.admitCredential(request, from: peer)
+            let start = ContinuousClock.now
+            do {
+                let principal = try await verifier.principal(of: request, context)
+                report(principal.kind.rawValue, .accepted, since: start)
+                return principal
+            } catch {
+                if RequestError.refusesCredential(error) {
+                    rates.noteRefusal(of: request, from: peer)
+                }
+                let code = (error as? RequestError)?.reason ?? EngineError(translating: error).code
+                report(
+                    CredentialVerifier.kind(of: request),
+                    code.facts.httpStatus ?? 500 < 500 ? .refused : .failed, since: start)
+                throw error
             }
-            throw RequestError.badCredential(error.sentence)
         }
     }
 
-    /// Reads the credential (RFC 6750 section 2.1). Its text is in no error.
-    private static func bearer(of request: Request) throws -> Substring {
-        let values = request.headers[values: .authorization]
-        guard values.count < 2 else {
-            throw EngineError(.badRequest, "A request may have one Authorization field.")
-        }
-        guard let value = values.first else { throw RequestError.noCredential }
-        let words = value.split(separator: " ")
-        guard words.count == 2, words[0].lowercased() == "bearer" else {
-            throw RequestError.badCredential("Authorization has no Bearer token.")
-        }
-        return words[1]
+    private func report(
+        _ kind: String, _ outcome: CheckedCredential.Outcome, since start: ContinuousClock.Instant
+    ) {
+        onChecked(
+            CheckedCredential(
+                kind: kind, outcome: outcome, duration: start.duration(to: .now)))
     }
 
-    private static func token(_ text: Substring) throws -> APIToken {
+    /// Refuses a page of another origin, unless the link permits it.
+    private static func requirePage(
+        of request: Request, _ principal: Principal, _ context: KedgeRequestContext
+    ) throws {
+        guard let refusal = context.pageRefusal else { return }
+        guard let link = principal.link, LinkLookup.permits(link, pageOf: request) else {
+            throw refusal
+        }
+        if let origin = request.headers[.origin] { context.linkedOrigin.set(origin) }
+    }
+
+    /// Returns the principal as it acts for the owner that the request names.
+    ///
+    /// - Throws: `BAD_REQUEST` for text that is no owner; `FORBIDDEN` without the scope `act-as`,
+    ///   and without identities: the client means another owner than the anonymous one, and what
+    ///   it stores must not end there.
+    private func acting(
+        _ principal: Principal, _ request: Request, _ context: KedgeRequestContext
+    ) throws -> Principal {
+        let values = request.headers[values: .kedgeOwner]
+        guard let text = values.first else { return principal }
+        guard values.count == 1, let owner = OwnerID(checking: text) else {
+            throw EngineError(
+                .badRequest,
+                "Kedge-Owner must be one name of 1 to \(OwnerID.maxByteCount) printable ASCII "
+                    + "characters.")
+        }
+        if case .anonymous = source {
+            throw EngineError(.forbidden, "Without identities there is only one owner.")
+        }
         do {
-            return try APIToken.parse(text)
+            let acting = try principal.acting(for: owner)
+            context.logMetadata.set("acting.for", owner)
+            return acting
         } catch {
-            throw RequestError.badCredential(
-                error == .checksumMismatch
-                    ? "The token is not typed correctly: its checksum does not fit."
-                    : "The text after Bearer is not a token of Kedge.")
+            throw EngineError(error.code, error.sentence)
         }
     }
 }

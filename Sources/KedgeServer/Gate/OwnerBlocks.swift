@@ -15,6 +15,8 @@ package final class OwnerBlocks: Sendable {
     private struct State {
         var entries: [OwnerID: Entry] = [:]
         var reads: [OwnerID: Task<Bool, any Error>] = [:]
+        /// Grows with each change that was reported. An answer read before one is not kept.
+        var changeCount = 0
     }
 
     /// Time for which an owner is not read again.
@@ -46,6 +48,15 @@ package final class OwnerBlocks: Sendable {
         return try await isBlocked(principal.owner)
     }
 
+    /// Reads the owner again for its next request, because it has changed.
+    package func forget(_ owner: OwnerID) {
+        state.withLock { state in
+            state.changeCount += 1
+            state.entries[owner] = nil
+            state.reads[owner] = nil
+        }
+    }
+
     private enum Answer {
         case kept(Bool)
         case read(Task<Bool, any Error>)
@@ -60,7 +71,8 @@ package final class OwnerBlocks: Sendable {
             if let task = state.reads[owner] { return .read(task) }
             // Awaited by this request, and by those of the owner that come meanwhile. It removes
             // itself only after this closure has added it, because that needs the lock.
-            let task = Task { [self] in try await read(owner, at: now) }
+            let changeCount = state.changeCount
+            let task = Task { [self] in try await read(owner, at: now, after: changeCount) }
             state.reads[owner] = task
             return .read(task)
         }
@@ -70,10 +82,18 @@ package final class OwnerBlocks: Sendable {
         }
     }
 
-    private func read(_ owner: OwnerID, at now: Timestamp) async throws -> Bool {
-        defer { state.withLock { $0.reads[owner] = nil } }
+    private func read(
+        _ owner: OwnerID, at now: Timestamp, after changeCount: Int
+    ) async throws -> Bool {
+        defer {
+            state.withLock { state in
+                // Otherwise a later read has taken its place.
+                if state.changeCount == changeCount { state.reads[owner] = nil }
+            }
+        }
         let isBlocked = try await store.owner(owner)?.isBlocked ?? false
         state.withLock { state in
+            guard state.changeCount == changeCount else { return }
             if state.entries.count >= Self.cacheLimit, state.entries[owner] == nil {
                 state.entries = state.entries.filter { Self.isFresh($0.value, at: now) }
                 if state.entries.count >= Self.cacheLimit { state.entries = [:] }

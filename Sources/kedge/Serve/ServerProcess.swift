@@ -34,8 +34,8 @@ struct ServerProcess {
     }
 
     private func serve() async throws {
-        // Before it can be handled, SIGHUP must not end the process: the certificate is read later.
-        if configuration.tls != nil { signal(SIGHUP, SIG_IGN) }
+        // Before it can be handled, SIGHUP must not end the process: files are read again later.
+        if configuration.reloadsOnHangup { signal(SIGHUP, SIG_IGN) }
         ProcessMemory.shareArenas(processorCount: ProcessInfo.processInfo.activeProcessorCount)
         var configuration = configuration
         LoggingSystem.bootstrap { [configuration] label in
@@ -79,7 +79,7 @@ struct ServerProcess {
                 .init(service: http, successTerminationBehavior: .gracefullyShutdownGroup),
             ],
             logger: logger)
-        if configuration.tls != nil {
+        if configuration.reloadsOnHangup {
             group.services.append(.init(service: HangupReload(service: http)))
         }
         group.maximumGracefulShutdownDuration = configuration.drainTimeout + .seconds(15)
@@ -118,7 +118,7 @@ struct ServerProcess {
     }
 
     private static func endingSignals(_ configuration: ServiceConfiguration) -> [Int32] {
-        configuration.tls == nil ? [SIGINT, SIGTERM, SIGHUP] : [SIGINT, SIGTERM]
+        configuration.reloadsOnHangup ? [SIGINT, SIGTERM] : [SIGINT, SIGTERM, SIGHUP]
     }
 
     private static func places(_ configuration: ServiceConfiguration) -> String {
