@@ -18,6 +18,29 @@ extension TransferClient {
         _ = try await store.request(.resume, of: id)
     }
 
+    /// Makes all transfers that wait for a token (`PauseReason.signInNeeded`) ready to run, after
+    /// the user has signed in. Forgets the token that ``ClientConfiguration/getToken`` returned.
+    ///
+    /// - Returns: The transfers, for ``run(_:)``; ``runQueued()`` runs them, too.
+    @discardableResult
+    public func tokenChanged() async throws -> [TransferID] {
+        await tokens?.forget()
+        var ids: [TransferID] = []
+        for record in try await store.records()
+        where record.status.pauseReason == .signInNeeded {
+            do {
+                try await resume(record.status.id)
+                ids.append(record.status.id)
+            } catch let error as TransferError
+                where [.illegalTransition, .transferNotFound].contains(error.code)
+            {
+                // Another process has canceled or removed it since.
+                continue
+            }
+        }
+        return ids
+    }
+
     /// Cancels a transfer, in whichever process it runs. Its session and temporary file are
     /// removed; its record stays.
     ///

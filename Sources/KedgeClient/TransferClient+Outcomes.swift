@@ -33,36 +33,17 @@ extension TransferClient {
         configuration.logger.error(
             "transfer failed",
             metadata: logFields(of: error).merging(["transfer": "\(lease.id)"]) { $1 })
-        let code: ErrorCode
-        var message: String
-        var (answer, attempt): (ServerAnswer?, FailedAttempt?) = (nil, nil)
-        switch error {
-        case let error as TransferError:
-            code = error.code
-            message = error.explanation ?? error.code.facts.sentence
-            answer = (error.cause as? RequestFailure)?.answer
-        case let error as RequestFailure:
-            code = error.code
-            message = error.message
-            answer = error.answer
-            attempt = error.failedAttempt()
-        case RunInterruption.sourceChanged:
-            code = .fileChanged
-            message = "The file changed during the upload."
-        default:
-            code = .internalError
-            message = "An unexpected error occurred; it was logged."
-        }
+        var facts = FailureFacts(error)
         let record = try await store.record(lease.id)
         // Once the hash is recorded, the file may already have its final name. Only the record then
         // distinguishes it from a foreign file, so it is kept.
         if case .download(let download) = record, download.fileHash == nil {
-            let isGivenUp = try await givesBackSpace(of: download, after: code)
+            let isGivenUp = try await givesBackSpace(of: download, after: facts.code)
             // For an arbitrary URL, a 404 may come from a gateway: no reason to discard gigabytes.
             let isGone =
-                [.fileNotFound, .fileGone].contains(code) && !download.reference.isURL
+                [.fileNotFound, .fileGone].contains(facts.code) && !download.reference.isURL
             if isGone, record.confirmedByteCount > 0 {
-                message = "The file is no longer on the server; received bytes were removed."
+                facts.message = "The file is no longer on the server; received bytes were removed."
             }
             // Without a confirmed byte there is nothing to resume.
             if isGivenUp || isGone || record.confirmedByteCount == 0 {
@@ -71,7 +52,17 @@ extension TransferClient {
             }
         }
         try await store.fail(
-            lease, code: code, message: message, answer: answer, attempt: attempt)
+            lease, code: facts.code, message: facts.message, answer: facts.answer,
+            attempt: facts.attempt)
+    }
+
+    /// Pauses the transfer, with all its progress, because the server accepts no request without
+    /// another token.
+    func pauseForSignIn(_ lease: Lease, after facts: FailureFacts) async throws {
+        configuration.logger.notice(
+            "transfer waits for a token", metadata: ["transfer": "\(lease.id)"])
+        try await store.pauseForSignIn(
+            lease, message: facts.message, answer: facts.answer, attempt: facts.attempt)
     }
 
     /// Whether to free the temporary file's space on a full disk.

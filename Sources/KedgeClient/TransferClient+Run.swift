@@ -10,6 +10,9 @@ extension TransferClient {
 
     /// Runs a transfer in this process until it is completed, failed, canceled or paused.
     ///
+    /// A transfer that waits for a token (`PauseReason.signInNeeded`) tries again, with the token
+    /// that this client has.
+    ///
     /// While another process runs the transfer, this call waits, and takes over if that process
     /// dies. If the file of an upload has changed, the run continues with a new transfer and
     /// returns that one; its ``TransferSnapshot/replaces`` names the old one. If the server stays
@@ -67,14 +70,15 @@ extension TransferClient {
         }
     }
 
-    /// Returns the transfers that ``runQueued()`` would run, oldest first: those that wait, and
-    /// those of processes that have ended. Transfers that the user paused, and failed ones, are not
-    /// among them.
+    /// Returns the transfers that ``runQueued()`` would run, oldest first: those that wait, also
+    /// for a token, and those of processes that have ended. Transfers that the user paused, and
+    /// failed ones, are not among them.
     public func resumableTransfers() async throws -> [TransferSnapshot] {
         var snapshots: [TransferSnapshot] = []
         for record in try await store.records() {
             let status = record.status
-            let isWaiting = status.state == .queued || status.pauseReason == .shutdown
+            let isWaiting =
+                status.state == .queued || status.pauseReason?.endsWithNextRun == true
             guard isWaiting || record.isOrphaned else { continue }
             snapshots.append(try await transfer(status.id))
         }
@@ -169,7 +173,12 @@ extension TransferClient {
         case .failed(let interruption as RunInterruption):
             return try await settle(interruption, lease, mayReplace: mayReplace)
         case .failed(let error):
-            try await fail(lease, with: error)
+            let facts = FailureFacts(error)
+            if facts.code == .unauthenticated {
+                try await pauseForSignIn(lease, after: facts)
+            } else {
+                try await fail(lease, with: error)
+            }
             return .ended
         }
     }
@@ -229,10 +238,11 @@ extension TransferClient {
         if server == serverURL { return api }
         // For other protocols, the record keeps the URL as given, with or without a trailing slash.
         let base = URLText.normalizedBase(server)
+        let isOwn = base == serverURL
         return ServerAPI(
             baseURL: server,
-            token: base == serverURL ? configuration.token : base.flatMap { otherTokens[$0] },
-            transport: api.exchange.transport)
+            token: isOwn ? configuration.token : base.flatMap { otherTokens[$0] },
+            tokens: isOwn ? tokens : nil, transport: api.exchange.transport)
     }
 
     /// Returns the server URL to record for a new upload.

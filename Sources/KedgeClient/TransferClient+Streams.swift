@@ -34,7 +34,7 @@ extension TransferClient {
         read: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
     ) async throws -> StreamResult {
         let api = ServerAPI(
-            baseURL: "\(serverURL)/files", token: configuration.token,
+            baseURL: "\(serverURL)/files", token: configuration.token, tokens: tokens,
             transport: api.exchange.transport)
         let uploading = StreamUpload(
             client: api.client(.resumableUpload), options: options, onProgress: onProgress,

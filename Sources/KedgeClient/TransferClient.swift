@@ -25,6 +25,8 @@ public final class TransferClient: Sendable {
     let serverURL: String
     /// Tokens of ``ClientConfiguration/otherTokens`` by URLs in the form of ``serverURL``.
     let otherTokens: [String: String]
+    /// Tokens that ``ClientConfiguration/getToken`` returns; nil without it.
+    let tokens: TokenSource?
     let environment: ClientEnvironment
     package let store: TransferStore
     let api: ServerAPI
@@ -85,10 +87,13 @@ public final class TransferClient: Sendable {
         self.configuration = configuration
         self.serverURL = serverURL
         self.otherTokens = Self.byBase(configuration.otherTokens)
+        self.tokens = configuration.getToken.map {
+            TokenSource(first: configuration.token, ask: $0)
+        }
         self.environment = environment
         self.pool = environment.makePool(4)
         self.api = ServerAPI(
-            baseURL: serverURL, token: configuration.token, transport: transport)
+            baseURL: serverURL, token: configuration.token, tokens: tokens, transport: transport)
         self.slots = RunSlots(count: configuration.maxConcurrentTransfers)
         self.store = try await TransferStore.open(
             path: configuration.storePath, environment: environment)

@@ -162,6 +162,9 @@ extension TransferSnapshot {
             switch status.pauseReason {
             case .shutdown: return "Paused; the next run resumes it."
             case .constraint: return "Paused until the network allows it."
+            case .signInNeeded:
+                let cause = status.lastErrorMessage ?? "The server requires a token."
+                return "\(cause) Progress is kept; resume to continue."
             case .user, nil: return "Paused; resume to continue."
             }
         case .failed:

@@ -88,8 +88,8 @@ struct TransferStateTests {
                 "queued", "uploading", "downloading", "paused", "failed", "completed", "canceled",
             ])
         #expect(
-            [PauseReason.user, .shutdown, .constraint].map(\.rawValue) == [
-                "user", "shutdown", "constraint",
+            [PauseReason.user, .shutdown, .constraint, .signInNeeded].map(\.rawValue) == [
+                "user", "shutdown", "constraint", "signInNeeded",
             ])
     }
 }

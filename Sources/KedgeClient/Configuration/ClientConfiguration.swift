@@ -11,6 +11,15 @@ public struct ClientConfiguration: Sendable {
     public var serverURL: String
     /// Bearer token for that server. Never sent to another server, stored or logged.
     public var token: String?
+    /// Returns a bearer token for that server; nil if ``token`` is the only one.
+    ///
+    /// Called before the first request if ``token`` is nil, and once more when the server refuses
+    /// the token with status 401: it may have expired. Requests that wait for a token share one
+    /// call. If the server refuses the next token too, or the closure throws, the transfer pauses
+    /// (`PauseReason.signInNeeded`) and keeps its progress; see ``TransferClient/tokenChanged()``.
+    /// The user sees the explanation of a ``TransferError`` that it throws, and no other text. The
+    /// call is canceled when no request waits for it any more.
+    public var getToken: (@Sendable () async throws -> String)?
     /// Directory of the transfer records; nil for `$XDG_STATE_HOME/kedge`, by default
     /// `~/.local/state/kedge`. Created with mode 0700. Several processes may share it.
     public var stateDirectory: String?

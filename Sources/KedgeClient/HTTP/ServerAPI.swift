@@ -10,14 +10,18 @@ package struct ServerAPI: Sendable {
     /// Exchange with the credentials for this server.
     let exchange: ServerExchange
 
-    /// - Parameter baseURL: Base URL without a trailing slash.
+    /// - Parameters:
+    ///   - baseURL: Base URL without a trailing slash.
+    ///   - tokens: Tokens in place of `token`; nil for that one.
     package init(
         baseURL: String,
         token: String?,
+        tokens: TokenSource? = nil,
         transport: any HTTPTransport
     ) {
         exchange = ServerExchange(
-            credentials: ServerCredentials(home: baseURL, token: token), transport: transport)
+            credentials: ServerCredentials(home: baseURL, token: token), tokens: tokens,
+            transport: transport)
     }
 
     /// Base URL without a trailing slash.

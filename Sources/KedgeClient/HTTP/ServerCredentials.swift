@@ -14,11 +14,20 @@ package struct ServerCredentials: Sendable {
         self.token = token
     }
 
+    /// Returns the credentials with another token.
+    func with(token: String) -> ServerCredentials { ServerCredentials(home: home, token: token) }
+
+    /// Whether requests to the address may carry the credentials: it has the scheme, host and port
+    /// of ``home``.
+    func areFor(_ url: String) -> Bool {
+        guard let origin = URLText.origin(of: home) else { return false }
+        return URLText.origin(of: url) == origin
+    }
+
     /// Returns the request with the credentials, if it goes to the origin of ``home``: the same
     /// scheme, host and port. A user and password that the request's address has are kept.
     package func attached(to request: TransportRequest) -> TransportRequest {
-        guard let origin = URLText.origin(of: home), URLText.origin(of: request.url) == origin
-        else { return request }
+        guard areFor(request.url) else { return request }
         var request = request
         if let token { request.headerFields[.authorization] = "Bearer \(token)" }
         if !URLText.hasUserInfo(request.url) {

@@ -36,8 +36,12 @@ struct RowChange {
         set(.state, state.rawValue)
         if state != .paused {
             clear(.pauseReason)
+            set(.signInNeeded, false)
         } else if case .pause(let reason) = event {
-            set(.pauseReason, reason.rawValue)
+            // The column of reasons takes no newer one.
+            let isSignIn = reason == .signInNeeded
+            set(.pauseReason, (isSignIn ? PauseReason.constraint : reason).rawValue)
+            set(.signInNeeded, isSignIn)
         }
     }
 

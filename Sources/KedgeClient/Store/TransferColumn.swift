@@ -7,6 +7,7 @@ enum TransferColumn: String, Sendable {
     case serverURL = "server_url"
     case state
     case pauseReason = "pause_reason"
+    case signInNeeded = "sign_in_needed"
     case control
     case lastErrorCode = "last_error_code"
     case lastErrorMessage = "last_error_message"

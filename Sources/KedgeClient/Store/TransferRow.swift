@@ -84,7 +84,10 @@ struct TransferRow {
         get throws { try required(.state, text(.state).flatMap(TransferState.init(rawValue:))) }
     }
     var pauseReason: PauseReason? {
-        get throws { try optional(.pauseReason, PauseReason.init(rawValue:)) }
+        get throws {
+            let reason = try optional(.pauseReason, PauseReason.init(rawValue:))
+            return reason != nil && integer(.signInNeeded) == 1 ? .signInNeeded : reason
+        }
     }
 
     /// Value of the column `control` when no command waits.

@@ -95,6 +95,7 @@ extension TransferStore {
         case .resume:
             // A killed process leaves a running state without a living owner.
             try change.apply(previously.isOrphaned ? .wait : .resume)
+            if previously.status.pauseReason == .signInNeeded { change.clearError() }
         case .retry, .restart:
             try requireNoSuccessor(of: previously, in: change.database)
             try requireWholeURL(of: previously)

@@ -26,14 +26,14 @@ extension TransferStore {
             var state = try row.state
             if state == row.direction.runningState {
                 state = try state.applying(.wait, direction: row.direction)
-            } else if state == .paused, try row.pauseReason == .shutdown {
+            } else if state == .paused, try row.pauseReason?.endsWithNextRun == true {
                 state = try state.applying(.resume, direction: row.direction)
             }
             guard state == .queued else { return .notRunnable(state) }
             try database.execute(
                 sql: """
                     UPDATE \(row.direction.table) SET state = :state, pause_reason = NULL,
-                        owner_token = :token, owner_process = :process,
+                        sign_in_needed = 0, owner_token = :token, owner_process = :process,
                         owner_heartbeat = :now, updated_at = max(updated_at, :now)
                     WHERE transfer_id = :id
                     """,

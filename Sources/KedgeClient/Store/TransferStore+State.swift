@@ -57,6 +57,19 @@ extension TransferStore {
         }
     }
 
+    /// Pauses the transfer until the server accepts a token, and releases its owner.
+    package func pauseForSignIn(
+        _ lease: Lease, message: String, answer: ServerAnswer?, attempt: FailedAttempt?
+    ) async throws {
+        try await update(lease, operation: "pause for sign-in") { change in
+            try change.apply(.pause(.signInNeeded))
+            change.setError(.unauthenticated, message, attempt: attempt)
+            change.setAnswer(answer)
+            change.setCommand(nil)
+            change.releaseOwner()
+        }
+    }
+
     /// Cancels the transfer for the user; the record stays.
     package func cancel(_ lease: Lease) async throws {
         try await update(lease, operation: "cancel") { change in

@@ -38,6 +38,9 @@ public enum PauseReason: String, Sendable, Codable {
     case shutdown
     /// A constraint is not met, for example an unmetered network.
     case constraint
+    /// The server requires a token, or refuses the one it got. Progress is kept: with another
+    /// token, the next run resumes it.
+    case signInNeeded
 }
 
 /// An event in the life of a transfer.
