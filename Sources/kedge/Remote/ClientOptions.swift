@@ -141,6 +141,10 @@ struct ClientOptions: ParsableArguments {
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
         if let server { configuration.token = try await credential(for: server) }
+        if let server, configuration.token != nil, token == nil {
+            let renewal = TokenRenewal(server: server, environment: environment)
+            configuration.getToken = { try await renewal() }
+        }
         configuration.otherTokens = settings.tokens(besides: server?.url)
         configuration.caFile = caFile
         configuration.originSettings = settings.originSettings(choosing: server)

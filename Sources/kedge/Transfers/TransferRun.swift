@@ -187,7 +187,7 @@ struct TransferRun {
         let hasGivenUp = snapshot.state == .queued && snapshot.errorCode != nil
         let isTold =
             Outcome.ended(snapshot, ending: nil).isUnfinished && snapshot.pauseReason != .user
-            && !hasGivenUp
+            && snapshot.pauseReason != .signInNeeded && !hasGivenUp
         guard snapshot.state != .completed, !isTold else { return nil }
         // Among many files, names alone may be the same.
         let shown = namesFiles ? name : snapshot.name

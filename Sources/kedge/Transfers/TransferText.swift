@@ -20,7 +20,7 @@ enum TransferText {
                 ? "  INTEGRITY: kedge transfers retry \(snapshot.id) --from-scratch" : ""
             table.add([
                 isLong ? snapshot.id.text : String(snapshot.id.text.prefix(shortIDCount)),
-                snapshot.state.rawValue, done(snapshot),
+                snapshot.state.rawValue + signInRemark(snapshot), done(snapshot),
                 snapshot.totalBytes.map { ByteText.size($0) } ?? "?",
                 snapshot.bytesPerSecond.map { ByteText.rate($0) } ?? "-",
                 ByteText.age(snapshot.createdAt),
@@ -36,7 +36,7 @@ enum TransferText {
         let lines: [(String, String?)] = [
             ("transfer", snapshot.id.text),
             ("direction", snapshot.direction.rawValue),
-            ("state", snapshot.state.rawValue + (snapshot.isWaiting ? " (waits to continue)" : "")),
+            ("state", snapshot.state.rawValue + remark(snapshot)),
             ("message", snapshot.message),
             ("file", snapshot.path),
             ("server", URLSecrets.hidden(in: snapshot.serverURL)),
@@ -69,6 +69,14 @@ enum TransferText {
         return lines.compactMap { name, value in
             value.map { TerminalText.fitted(name, to: 14) + printable($0) + "\n" }
         }.joined()
+    }
+
+    private static func remark(_ snapshot: TransferSnapshot) -> String {
+        snapshot.isWaiting ? " (waits to continue)" : signInRemark(snapshot)
+    }
+
+    private static func signInRemark(_ snapshot: TransferSnapshot) -> String {
+        snapshot.pauseReason == .signInNeeded ? " (sign-in needed)" : ""
     }
 
     private static func size(_ snapshot: TransferSnapshot) -> String {

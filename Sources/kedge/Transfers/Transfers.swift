@@ -117,10 +117,10 @@ struct Transfers: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Resume a paused transfer; run it here if no other process does.",
             discussion: """
-                --all runs every transfer that waits, or whose process has ended, for example \
-                after a reboot. Transfers that `pause` paused, and failed ones, stay as they are. \
-                Files of a folder that had no record yet when the process ended are sent by the \
-                same `kedge upload -r`.
+                --all runs every transfer that waits, also for a token after `kedge login`, or \
+                whose process has ended, for example after a reboot. Transfers that `pause` \
+                paused, and failed ones, stay as they are. Files of a folder that had no record \
+                yet when the process ended are sent by the same `kedge upload -r`.
                 """)
         @Argument(help: "Id of the transfer.", completion: TransferTarget.completion)
         var id: String?
