@@ -27,6 +27,8 @@ package enum FailureAdvice {
     private static func remote(_ code: ErrorCode, _ record: TransferRecord) -> String? {
         let isDownload = record.direction == .download
         switch code {
+        case .linkInvalid, .linkExpired:
+            return "Ask for another link; the same command with it continues where possible."
         case .storageFull: return "Retry once the server has space."
         case .chunkHashMismatch where isDownload:
             // After the same wrong bytes each time: repeated ones differ on a damaging network.

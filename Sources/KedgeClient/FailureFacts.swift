@@ -6,6 +6,8 @@ struct FailureFacts {
     var message: String
     var answer: ServerAnswer?
     var attempt: FailedAttempt?
+    /// Whether a link was refused, which no token cures.
+    var isByLink = false
 
     /// Reads an error that has ended a run.
     init(_ error: any Error) {
@@ -19,6 +21,7 @@ struct FailureFacts {
             message = error.message
             answer = error.answer
             attempt = error.failedAttempt()
+            isByLink = error.isByLink
         case RunInterruption.sourceChanged:
             code = .fileChanged
             message = "The file changed during the upload."

@@ -102,6 +102,7 @@ extension TransferClient {
         newer.metadata = old.metadata
         newer.sendsAllBytes = old.sendsAllBytes
         newer.keepsModificationTime = old.keepsModificationTime
+        newer.link = old.link
         newer.replaces = old.status.id
         try await store.replaceChangedUpload(lease, with: newer)
         configuration.logger.notice(
@@ -155,7 +156,9 @@ extension TransferClient {
                     return try await remove(address, of: upload)
                 }
                 guard let session = upload.sessionID, upload.remoteFileID == nil else { return }
-                try await api(of: upload.status.serverURL).deleteSession(session)
+                let own = api(for: record)
+                let api = upload.sessionLink.map { own.authorized(byLink: $0) } ?? own
+                try await api.deleteSession(session)
             case .download(let download):
                 let files = environment.files
                 try await pool.run { _ = try files.remove(download.tempPath) }
@@ -169,7 +172,7 @@ extension TransferClient {
 
     /// Removes an upload, unless the server reports that it does not support removal.
     private func remove(_ address: UploadAddress, of upload: UploadTransfer) async throws {
-        let client = api(of: upload.status.serverURL).client(upload.uploadProtocol)
+        let client = api(for: .upload(upload)).client(upload.uploadProtocol)
         if try await client.discover().offersRemoval { try await client.remove(address) }
     }
 }

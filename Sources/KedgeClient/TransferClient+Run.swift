@@ -174,7 +174,7 @@ extension TransferClient {
             return try await settle(interruption, lease, mayReplace: mayReplace)
         case .failed(let error):
             let facts = FailureFacts(error)
-            if facts.code == .unauthenticated {
+            if facts.code == .unauthenticated, !facts.isByLink {
                 try await pauseForSignIn(lease, after: facts)
             } else {
                 try await fail(lease, with: error)
@@ -206,7 +206,7 @@ extension TransferClient {
     private func makeContext(_ lease: Lease, meter: RateMeter) async throws -> WorkerContext {
         let record = try await store.record(lease.id)
         return WorkerContext(
-            lease: lease, store: store, api: api(of: record.status.serverURL),
+            lease: lease, store: store, api: api(for: record),
             environment: environment, pool: pool,
             coordinator: RetryCoordinator(
                 lease: lease, store: store, environment: environment,

@@ -34,8 +34,9 @@ extension TransferClient {
         read: @escaping @Sendable (UnsafeMutableRawBufferPointer) throws -> Int
     ) async throws -> StreamResult {
         let api = ServerAPI(
-            baseURL: "\(serverURL)/files", token: configuration.token, tokens: tokens,
-            transport: api.exchange.transport)
+            baseURL: "\(options.link?.serverURL ?? serverURL)/files",
+            token: options.link?.text ?? configuration.token,
+            tokens: options.link == nil ? tokens : nil, transport: api.exchange.transport)
         let uploading = StreamUpload(
             client: api.client(.resumableUpload), options: options, onProgress: onProgress,
             retry: StreamRetry(
@@ -89,7 +90,7 @@ extension TransferClient {
     ) async throws -> StreamResult {
         let server = home(of: reference)
         let reference = try normalized(reference)
-        let fetcher = FileFetcher(api: api(of: server))
+        let fetcher = FileFetcher(api: api(for: reference, at: server))
         var retry = StreamRetry(
             configuration, environment, isKnown: try await store.isKnownServer(server),
             onWait: onWait)

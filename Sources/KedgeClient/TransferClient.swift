@@ -117,13 +117,14 @@ public final class TransferClient: Sendable {
         path: String, options: UploadOptions = UploadOptions()
     ) async throws -> TransferID {
         try Self.validate(options)
+        var options = options
+        if case .session(let id) = options.link?.target { options.sessionID = id }
         let path = LocalPath.absolute(path)
         let identity = try await newIdentity(of: path)
         if identity.byteCount == 0 { try await requireEmpty(path) }
         let name = FileName.sanitized(options.fileName ?? LocalPath.name(of: path))
         var upload = UploadTransfer(
-            status: makeStatus(server: server(for: options.uploadProtocol)), path: path,
-            fileName: name,
+            status: makeStatus(server: server(for: options)), path: path, fileName: name,
             identity: identity,
             mimeType: options.mimeType ?? MIMEType.guess(fileName: name),
             chunkSize: ChunkLayout.chunkSize(
@@ -131,6 +132,7 @@ public final class TransferClient: Sendable {
                 forFileOf: identity.byteCount),
             idempotencyKey: makeID().text, uploadProtocol: options.uploadProtocol)
         upload.givenSessionID = options.sessionID
+        setLink(of: &upload, options.link)
         upload.metadata = options.metadata
         upload.sendsAllBytes = options.sendsAllBytes
         upload.keepsModificationTime = options.keepsModificationTime
@@ -181,7 +183,7 @@ public final class TransferClient: Sendable {
             throw TransferError(
                 .destinationExists, operation: "download", resource: path,
                 explanation: "Transfer \(stored.status.id.text) writes to this destination;"
-                    + " finish or cancel it first.")
+                    + " finish it, or run: kedge transfers cancel \(stored.status.id.text)")
         }
         return try await makeReady(stored.status)
     }
@@ -276,6 +278,7 @@ public final class TransferClient: Sendable {
         func refusal(_ explanation: String) -> TransferError {
             TransferError(.usage, operation: "upload", explanation: explanation)
         }
+        try validate(options.link, options)
         guard options.sessionID == nil || options.uploadProtocol == .native else {
             throw refusal("Only the native protocol can resume a session.")
         }
@@ -349,7 +352,13 @@ public final class TransferClient: Sendable {
         switch reference {
         case .file(let id):
             name = try await RemoteAPI(api: api(of: server)).fileMeta(id).fileName
-        case .url(let url): name = URLText.lastPathComponent(of: url) ?? "download"
+        case .url(let url):
+            if let linked = reference.linkedFile {
+                let api = api(for: reference, at: server)
+                name = try await RemoteAPI(api: api).fileMeta(linked.id).fileName
+            } else {
+                name = URLText.lastPathComponent(of: url) ?? "download"
+            }
         }
         // The name is untrusted: only its last component is used, without control characters.
         return (path == "/" ? "" : path) + "/" + FileName.sanitized(name)

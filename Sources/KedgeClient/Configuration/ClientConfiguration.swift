@@ -133,6 +133,13 @@ public struct UploadOptions: Sendable {
     /// nothing on the server. An unknown or expired session fails the transfer; no other session is
     /// created. Requires the native protocol.
     public var sessionID: SessionID?
+    /// Link that permits the upload, in place of a token; nil for none.
+    ///
+    /// It names the server, and may name the session to continue. The records keep it, readable by
+    /// this user only, until the upload has ended. A repeated call with another link continues a
+    /// session that the first one began, unless the server refuses its link: then the upload starts
+    /// over.
+    public var link: ServiceLink?
     /// Whether all bytes are sent, even if the server has stored the same bytes for this user
     /// before; false. A new upload ends otherwise as soon as the bytes are compared by SHA-256.
     public var sendsAllBytes: Bool

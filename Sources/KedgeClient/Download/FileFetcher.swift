@@ -4,12 +4,18 @@ internal import KedgeModel
 
 /// Requests the metadata of files, whole files and ranges. Follows redirects where that is safe.
 struct FileFetcher: Sendable {
+    /// The interface to the file's server; by its link for a file that a link names.
     let api: ServerAPI
 
     func inspect(_ reference: RemoteReference) async throws -> ServerAPI.Answered<RemoteFile> {
         switch reference {
         case .file(let id): try await inspectKedgeFile(id)
-        case .url(let url): try await inspectURL(url)
+        case .url(let url):
+            if let linked = reference.linkedFile {
+                try await inspectKedgeFile(linked.id)
+            } else {
+                try await inspectURL(url)
+            }
         }
     }
 

@@ -27,6 +27,8 @@ package struct RequestFailure: Error, Sendable {
     var isFromIntermediary = false
     /// Whether the request carried no credentials.
     var lacksToken = false
+    /// Whether a link was the credential of the request.
+    var isByLink = false
     /// Whether a request of the native protocol was answered at an address of tus uploads.
     var speaksTus = false
     /// Number of tries in a row without progress, including this one.
@@ -113,7 +115,7 @@ package struct RequestFailure: Error, Sendable {
         var other = RequestFailure(
             code, operation: operation, answer: answer, retryAfter: retryAfter, problem: problem,
             serverText: serverText, transport: transport)
-        (other.isForeign, other.lacksToken) = (isForeign, lacksToken)
+        (other.isForeign, other.lacksToken, other.isByLink) = (isForeign, lacksToken, isByLink)
         other.speaksTus = speaksTus
         other.isFromIntermediary = isFromIntermediary
         (other.explanation, other.attempt) = (explanation, attempt)
@@ -147,6 +149,10 @@ package struct RequestFailure: Error, Sendable {
         guard let answer else { return code.facts.sentence }
         let who = answer.hostAndPort ?? "The server"
         switch code {
+        case .unauthenticated where isByLink:
+            return "\(who) does not accept the link (status \(answer.status))."
+        case .forbidden where isByLink:
+            return "The link does not permit this (\(source))."
         case .unauthenticated where lacksToken:
             return "\(who) requires a token (status \(answer.status)), and none was sent:"
                 + " \(Self.tokenAdvice)."
@@ -253,6 +259,7 @@ extension RequestFailure {
         isForeign = known == nil
         isFromIntermediary = isReplaced
         lacksToken = !reply.hasCredentials
+        isByLink = reply.isByLink
         speaksTus = subject.isOfKedge && reply.headerFields[.tusResumable] != nil
     }
 

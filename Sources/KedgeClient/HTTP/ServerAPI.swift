@@ -24,6 +24,11 @@ package struct ServerAPI: Sendable {
             transport: transport)
     }
 
+    /// Returns the interface to the same server with a link as the only credential.
+    func authorized(byLink text: String) -> ServerAPI {
+        ServerAPI(baseURL: baseURL, token: text, transport: exchange.transport)
+    }
+
     /// Base URL without a trailing slash.
     var baseURL: String { exchange.credentials.home }
 

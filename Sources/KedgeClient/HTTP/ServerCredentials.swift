@@ -29,15 +29,28 @@ package struct ServerCredentials: Sendable {
     package func attached(to request: TransportRequest) -> TransportRequest {
         guard areFor(request.url) else { return request }
         var request = request
-        if let token { request.headerFields[.authorization] = "Bearer \(token)" }
+        // A link in the address is the credential of the request. A second one could be refused.
+        if let token, !ServiceLink.isIn(request.url) {
+            request.headerFields[.authorization] = "Bearer \(token)"
+        }
         if !URLText.hasUserInfo(request.url) {
             request.url = URLText.url(request.url, withUserInfoOf: home)
         }
         return request
     }
 
-    /// Whether the request carries a token, or a user and password.
+    /// Whether the request carries a token or link, or a user and password.
     static func areIn(_ request: TransportRequest) -> Bool {
         request.headerFields[.authorization] != nil || URLText.hasUserInfo(request.url)
+            || ServiceLink.isIn(request.url)
+    }
+
+    /// Whether a link is the credential of the request.
+    static func areLink(in request: TransportRequest) -> Bool {
+        let scheme = "Bearer "
+        guard let field = request.headerFields[.authorization], field.hasPrefix(scheme) else {
+            return ServiceLink.isIn(request.url)
+        }
+        return ServiceLink.isText(field.dropFirst(scheme.count))
     }
 }

@@ -30,7 +30,7 @@ package struct ServerExchange: Sendable {
     /// - Throws: ``RequestFailure``: without an answer; `REDIRECTED` for a redirect that is not
     ///   followed; `REDIRECT_LOOP`; `UNAUTHENTICATED` if the application gives no token.
     package func head(of call: ServerCall) async throws -> ServerReply {
-        guard let tokens, credentials.areFor(call.url) else {
+        guard let tokens, credentials.areFor(call.url), !ServiceLink.isIn(call.url) else {
             return try await head(of: call, credentials)
         }
         let token = try await token(for: call) { try await tokens.current() }
@@ -108,7 +108,8 @@ package struct ServerExchange: Sendable {
             let response = try await transport.send(request)
             return ServerReply(
                 status: response.status, headerFields: response.headerFields, body: response.body,
-                url: url, hasCredentials: ServerCredentials.areIn(request))
+                url: url, hasCredentials: ServerCredentials.areIn(request),
+                isByLink: ServerCredentials.areLink(in: request))
         } catch {
             throw RequestFailure(error, operation: call.operation)
         }

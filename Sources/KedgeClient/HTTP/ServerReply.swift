@@ -10,19 +10,23 @@ package struct ServerReply: Sendable {
     let url: String
     /// Whether the request carried the token, or a user and password.
     let hasCredentials: Bool
+    /// Whether that credential was a link.
+    let isByLink: Bool
 
     package init(
         status: Int,
         headerFields: HTTPFields,
         body: TransportResponseBody,
         url: String,
-        hasCredentials: Bool
+        hasCredentials: Bool,
+        isByLink: Bool = false
     ) {
         self.status = status
         self.headerFields = headerFields
         self.body = body
         self.url = url
         self.hasCredentials = hasCredentials
+        self.isByLink = isByLink
     }
 
     var isSuccess: Bool { (200...299).contains(status) }

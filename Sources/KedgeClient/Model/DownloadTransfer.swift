@@ -80,4 +80,19 @@ public enum RemoteReference: Sendable, Hashable {
 
     /// The URL of a source on any HTTP server.
     var urlText: String? { if case .url(let text) = self { text } else { nil } }
+
+    /// The link and the file that it permits to read; nil for other sources.
+    var linkedFile: (link: ServiceLink, id: FileID)? {
+        guard let link = urlText.flatMap({ ServiceLink($0) }), case .file(let id) = link.target
+        else { return nil }
+        return (link, id)
+    }
+
+    /// Whether both are links to one file.
+    func isRenewed(by other: RemoteReference) -> Bool {
+        guard let (link, id) = linkedFile, let (otherLink, otherID) = other.linkedFile else {
+            return false
+        }
+        return link.serverURL == otherLink.serverURL && id == otherID
+    }
 }

@@ -36,6 +36,13 @@ package struct UploadTransfer: Sendable, Equatable {
     package var givenSessionID: SessionID?
     /// An expired session whose chunks a new session may adopt.
     package var adoptSessionID: SessionID?
+    /// Text of the link that permits the upload; nil for an upload with the user's token. Gone once
+    /// the upload has ended.
+    package var link: String?
+    /// Text of the link of the session; nil without one. Gone once the upload has ended.
+    package var sessionLink: String?
+    /// Whether the upload has ended and had a link that it cannot do without.
+    package var isLinkRedacted = false
     /// Makes session creation idempotent; written before the request.
     package var idempotencyKey: String
     /// Time when the session expires unless bytes arrive.

@@ -52,6 +52,9 @@ enum TransferColumn: String, Sendable {
     case adoptSessionID = "adopt_session_id"
     case idempotencyKey = "idempotency_key"
     case expiresAt = "expires_at"
+    case link
+    case sessionLink = "session_link"
+    case isLinkRedacted = "is_link_redacted"
     case hashState = "hash_state"
     case hashOffset = "hash_offset"
     case replaces

@@ -176,6 +176,9 @@ extension UploadTransfer {
         givenSessionID = try row.optional(.givenSessionID) { SessionID($0) }
         adoptSessionID = try row.optional(.adoptSessionID) { SessionID($0) }
         expiresAt = row.time(.expiresAt)
+        link = row.text(.link)
+        sessionLink = row.text(.sessionLink)
+        isLinkRedacted = row.integer(.isLinkRedacted) == 1
         remoteFileID = try row.optional(.remoteFileID) { FileID($0) }
         fileHash = try row.digest(.fileHash)
         savedHash = row.savedHash

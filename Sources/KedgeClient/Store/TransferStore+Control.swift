@@ -112,7 +112,7 @@ extension TransferStore {
         case .upload:
             try change.discardDigests()
             change.clear(.sessionID, .adoptSessionID, .expiresAt, .maxConcurrentChunks)
-            change.clear(.givenSessionID, .fileHash, .uploadURL, .interopVersion)
+            change.clear(.givenSessionID, .fileHash, .uploadURL, .interopVersion, .sessionLink)
             change.set(.uploadedChunks, [])
             change.set(.lastGoodByteOffset, 0)
             change.set(.idempotencyKey, TransferID.random().text)
@@ -165,8 +165,15 @@ extension TransferStore {
         }
     }
 
-    /// Throws if the record lacks part of the URL: that of a canceled download keeps no secrets.
+    /// Throws if the record lacks part of the URL, or the link: the record of a canceled transfer
+    /// keeps no secrets.
     private static func requireWholeURL(of record: TransferRecord) throws {
+        if case .upload(let upload) = record, upload.isLinkRedacted {
+            throw TransferError(
+                .illegalTransition, operation: "retry", resource: upload.status.id.text,
+                explanation: "A canceled transfer does not keep its link; start the upload again"
+                    + " with a link.")
+        }
         guard case .download(let download) = record, download.isURLRedacted else { return }
         throw TransferError(
             .illegalTransition, operation: "retry", resource: download.status.id.text,

@@ -66,6 +66,7 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "complete upload") { change in
             try change.apply(.complete)
+            change.forgetSecrets()
             change.set(.remoteFileID, file?.text)
             change.set(.fileHash, digest.bytes)
             change.set(.verification, verification.rawValue)

@@ -184,7 +184,8 @@ extension TransferStore {
         _ wanted: DownloadTransfer, into row: TransferRow, isRunning: Bool, in database: Database
     ) throws -> DownloadTransfer {
         let existing = try DownloadTransfer(row)
-        guard existing.reference == wanted.reference else { return existing }
+        let isRenewed = !isRunning && existing.reference.isRenewed(by: wanted.reference)
+        guard isRenewed || existing.reference == wanted.reference else { return existing }
         let pinned = existing.isHashPinned ? existing.expectedHash : nil
         // Ids are random: the same one at another address is the same file, and its version is
         // compared before a byte is added.
@@ -192,12 +193,14 @@ extension TransferStore {
             !isRunning && !wanted.reference.isURL
             && existing.status.serverURL != wanted.status.serverURL
         guard
-            hasMoved || existing.overwrites != wanted.overwrites || pinned != wanted.expectedHash
+            hasMoved || isRenewed || existing.overwrites != wanted.overwrites
+                || pinned != wanted.expectedHash
                 || existing.resumesUnverified != wanted.resumesUnverified
                 || existing.keepsModificationTime != wanted.keepsModificationTime
         else { return existing }
         var change = RowChange(row, in: database)
         if hasMoved { change.set(.serverURL, wanted.status.serverURL) }
+        if isRenewed { change.set(.remoteURL, wanted.reference.urlText) }
         change.set(.overwrites, wanted.overwrites)
         change.set(.resumesUnverified, wanted.resumesUnverified)
         change.set(.keepsModificationTime, wanted.keepsModificationTime)

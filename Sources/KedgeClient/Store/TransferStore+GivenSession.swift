@@ -54,6 +54,7 @@ extension TransferStore {
         }
         var change = RowChange(row, in: database)
         change.set(.givenSessionID, given.text)
+        if let link = wanted.sessionLink { change.set(.sessionLink, link) }
         if existing.sessionID != given || !isSame { try begin(wanted, &change) }
         return try written(change, existing, wanted, in: database)
     }

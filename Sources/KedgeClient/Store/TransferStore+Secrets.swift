@@ -2,7 +2,7 @@ internal import GRDB
 internal import KedgeModel
 internal import KedgeTransport
 
-/// Secrets in the URLs of downloads, kept only while the download can resume.
+/// Secrets in the URLs of downloads and links of uploads, kept only while the transfer can resume.
 extension TransferStore {
     /// Makes SQLite overwrite deleted content, and removes the secrets of ended downloads from
     /// older records.
@@ -29,8 +29,26 @@ extension TransferStore {
 }
 
 extension RowChange {
-    /// Removes the secrets of an ended download's URL.
+    /// Removes the links of an ended upload, or the secrets of an ended download's URL.
     mutating func forgetSecrets() {
+        switch row.direction {
+        case .upload: forgetLinks()
+        case .download: forgetURLSecrets()
+        }
+    }
+
+    private mutating func forgetLinks() {
+        // A session that the user named by its link has no other credential either.
+        let needsLink =
+            row.text(.link) != nil
+            || row.text(.sessionLink) != nil && row.text(.givenSessionID) != nil
+        if needsLink { set(.isLinkRedacted, true) }
+        clear(.link, .sessionLink)
+        guard let url = row.text(.uploadURL), ServiceLink.isIn(url) else { return }
+        set(.uploadURL, ServiceLink.removed(from: url))
+    }
+
+    private mutating func forgetURLSecrets() {
         guard let url = row.text(.remoteURL) else { return }
         let plain = URLText.withoutSecrets(url)
         guard plain != url else { return }

@@ -76,6 +76,7 @@ extension TransferStore {
             change.set(.expiresAt, session.expiresAt.millisecondsSinceEpoch)
             change.set(.chunkSize, session.chunkSize)
             change.set(.maxConcurrentChunks, max(1, session.limits.maxConcurrentChunks))
+            change.set(.sessionLink, session.uploadLink.flatMap { ServiceLink.text(of: $0) })
             change.set(.uploadedChunks, [])
             change.setAnswer(answer)
         }
@@ -103,7 +104,7 @@ extension TransferStore {
         adopt: SessionID?, idempotencyKey: String, keepsHash: Bool, of lease: Lease
     ) async throws {
         try await update(lease, operation: "reset for new session") { change in
-            change.clear(.sessionID, .expiresAt, .maxConcurrentChunks)
+            change.clear(.sessionID, .sessionLink, .expiresAt, .maxConcurrentChunks)
             change.set(.uploadedChunks, [])
             change.set(.lastGoodByteOffset, 0)
             change.set(.adoptSessionID, adopt?.text)
@@ -113,6 +114,13 @@ extension TransferStore {
                 change.setHash(nil)
                 change.clear(.fileHash)
             }
+        }
+    }
+
+    /// Discards the link of the session, because the server refuses it.
+    func discardSessionLink(of lease: Lease) async throws {
+        try await update(lease, operation: "discard session link") { change in
+            change.clear(.sessionLink)
         }
     }
 
@@ -134,6 +142,7 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "complete upload") { change in
             try change.apply(.complete)
+            change.forgetSecrets()
             change.set(.remoteFileID, file.remoteFileId.text)
             change.set(.fileHash, file.fileHashSha256.bytes)
             change.set(.verification, Verification.sha256.rawValue)
@@ -152,6 +161,7 @@ extension TransferStore {
     ) async throws {
         try await update(lease, operation: "replace changed upload") { change in
             try change.apply(.cancel)
+            change.forgetSecrets()
             change.setError(
                 .fileChanged,
                 "The file changed; the new version is uploaded as \(newer.status.id.text).")
@@ -169,6 +179,10 @@ extension TransferStore {
     private static func adopt(
         _ wanted: UploadTransfer, into row: TransferRow, in database: Database
     ) throws -> UploadTransfer {
+        var row = row
+        if let link = wanted.link {
+            row = try adopt(link, into: row, at: wanted.status.createdAt, in: database)
+        }
         let existing = try UploadTransfer(row)
         guard existing.sessionID == nil, existing.adoptSessionID == nil,
             existing.uploadURL == nil
@@ -206,10 +220,11 @@ extension TransferStore {
                 INSERT INTO upload_transfer (transfer_id, server_url, path, file_name, file_size,
                     modified_nanoseconds, changed_nanoseconds, inode, mime_type, chunk_size,
                     idempotency_key, replaces, given_session_id, dialect, state, created_at,
-                    updated_at, metadata, sends_all_bytes, keeps_modification_time)
+                    updated_at, metadata, sends_all_bytes, keeps_modification_time, link,
+                    session_link)
                 VALUES (:id, :server, :path, :name, :size, :modified, :changed, :inode, :type,
                     :chunk, :key, :replaces, :given, :dialect, :state, :created, :created,
-                    :metadata, :all, :keeps_time)
+                    :metadata, :all, :keeps_time, :link, :session_link)
                 """,
             arguments: [
                 "id": status.id.text, "server": status.serverURL, "path": upload.path,
@@ -224,7 +239,8 @@ extension TransferStore {
                 "created": status.createdAt.millisecondsSinceEpoch,
                 "metadata": UploadMetadata.encode(upload.metadata),
                 "all": upload.sendsAllBytes,
-                "keeps_time": upload.keepsModificationTime,
+                "keeps_time": upload.keepsModificationTime, "link": upload.link,
+                "session_link": upload.sessionLink,
             ])
     }
 }

@@ -12,6 +12,8 @@ public struct StreamUploadOptions: Sendable {
     public var expectedSize: Int64?
     /// SHA-256 that the stream must have; nil for any.
     public var expectedSHA256: SHA256Digest?
+    /// Link that permits the upload, in place of a token; nil for none.
+    public var link: ServiceLink?
 
     /// Creates options.
     public init(

@@ -128,7 +128,7 @@ extension UploadWorker {
         guard let session = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
         let countRate = context.rate.cumulativeCounter()
         let start = chunk.range.start
-        return try await context.api.putChunk(
+        return try await api.putChunk(
             chunk.index, of: session,
             bytes: ByteRange(start: start + part.start, end: start + part.end),
             total: upload.identity.byteCount, digest: chunk.digest, body: chunk.body(part),

@@ -49,7 +49,7 @@ extension UploadWorker {
     private func pollFinalize(
         _ session: SessionID, digest: SHA256Digest
     ) async throws -> (file: FinalizeResponse, answer: ServerAnswer) {
-        let api = context.api
+        let api = api
         let surfaced: Set<ErrorCode> = [
             .missingChunks, .sessionNotFound, .sessionExpired, .sessionClosed,
             .integrityMismatch, .sizeMismatch,

@@ -31,7 +31,7 @@ extension UploadWorker {
     private var chunkCount: Int { upload.layout.chunkCount ?? 0 }
 
     private func givenStatus(_ id: SessionID) async throws -> (SessionStatus, ServerAnswer) {
-        let api = context.api
+        let api = api
         let answered: ServerAPI.Answered<SessionStatus>
         do {
             answered = try await context.coordinator.retrying { try await api.sessionDigests(id) }

@@ -19,7 +19,8 @@ extension UploadWorker {
             mimeType: upload.mimeType, chunkSize: upload.chunkSize,
             fileHashSha256: upload.fileHash,
             metadata: metadata.isEmpty ? nil : metadata,
-            adoptSessionId: upload.adoptSessionID)
+            // A link creates uploads, but does not permit to adopt others.
+            adoptSessionId: upload.link == nil ? upload.adoptSessionID : nil)
         let (api, key) = (context.api, upload.idempotencyKey)
         let offersStoredFiles = reusesStoredFiles
         let session: ServerAPI.Answered<CreateSessionResponse>
@@ -43,6 +44,7 @@ extension UploadWorker {
         let response = session.value
         try await context.store.attachSession(response, answer: session.answer, to: context.lease)
         upload.sessionID = response.sessionId
+        upload.sessionLink = response.uploadLink.flatMap { ServiceLink.text(of: $0) }
         if upload.chunkSize != response.chunkSize { (unproven, sentDigests) = ([], [:]) }
         upload.chunkSize = response.chunkSize
         upload.expiresAt = response.expiresAt
@@ -57,9 +59,11 @@ extension UploadWorker {
         if response.receivedBytes > 0 || response.state != .open { try await reconcile() }
     }
 
-    /// Whether bytes that the server has may be used. A session that the user named is filled.
+    /// Whether bytes that the server has may be used. A session that the user named is filled, and
+    /// a link does not permit to read other files.
     private var reusesStoredFiles: Bool {
-        !upload.sendsAllBytes && upload.givenSessionID == nil && upload.identity.byteCount > 0
+        !upload.sendsAllBytes && upload.givenSessionID == nil && upload.link == nil
+            && upload.identity.byteCount > 0
     }
 
     private static func validate(
@@ -126,7 +130,7 @@ extension UploadWorker {
         forChunk index: Int? = nil, offersStoredFiles: Bool = false
     ) async throws -> (SessionStatus, ServerAnswer) {
         guard let id = upload.sessionID else { throw trouble(.reconcile, .sessionNotFound) }
-        let (api, size, chunkSize) = (context.api, upload.identity.byteCount, upload.chunkSize)
+        let (api, size, chunkSize) = (api, upload.identity.byteCount, upload.chunkSize)
         let chunkCount = upload.layout.chunkCount ?? 0
         do {
             let answered = try await context.coordinator.retrying(
@@ -186,14 +190,14 @@ extension UploadWorker {
             if let session = upload.sessionID {
                 // Also the last time, because no run will continue it. Best effort: an abandoned
                 // session expires by itself.
-                try? await context.api.deleteSession(session)
+                try? await api.deleteSession(session)
             }
         }
         var generator = context.environment.makeGenerator()
         let key = TransferID.random(using: &generator).text
         try await context.store.resetForNewSession(
             adopt: adopt, idempotencyKey: key, keepsHash: keepsHash, of: context.lease)
-        upload.sessionID = nil
+        (upload.sessionID, upload.sessionLink) = (nil, nil)
         upload.adoptSessionID = adopt
         upload.idempotencyKey = key
         confirmed = ChunkSet()

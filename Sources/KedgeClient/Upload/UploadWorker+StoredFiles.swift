@@ -81,7 +81,7 @@ extension UploadWorker {
     private func filesThatBegin(with first: SHA256Digest) async throws -> [StoredFile] {
         guard let id = upload.sessionID else { return [] }
         do {
-            let status = try await context.api.sessionStatus(
+            let status = try await api.sessionStatus(
                 id, chunkCount: upload.layout.chunkCount ?? 0, storedFiles: .beginning(with: first)
             ).value
             return (status.storedFiles ?? []).filter { $0.firstChunkSha256 == first }
@@ -128,7 +128,7 @@ extension UploadWorker {
             try Task.checkCancellation()
             requestCount += 1
             do {
-                let chunks = try await context.api.fileChunks(
+                let chunks = try await api.fileChunks(
                     file.remoteFileId, chunkCount: chunkCount
                 ).value
                 let isAlike =

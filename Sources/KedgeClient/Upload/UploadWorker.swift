@@ -85,7 +85,31 @@ actor UploadWorker: UploadRun {
         try await makeRounds()
     }
 
+    /// The interface for requests on the session. Its link outlives a token, and a link that only
+    /// creates uploads does not permit them.
+    var api: ServerAPI {
+        upload.sessionLink.map { context.api.authorized(byLink: $0) } ?? context.api
+    }
+
     func makeRound() async throws {
+        do {
+            try await makeRoundByLink()
+        } catch let failure as RequestFailure where isSessionLinkRefused(failure) {
+            // The user's token still counts.
+            try await context.store.discardSessionLink(of: context.lease)
+            upload.sessionLink = nil
+            throw UploadTrouble(remedy: .reconcile, failure: failure)
+        }
+    }
+
+    /// Whether the session has a link that the server refuses, and which the upload can do without.
+    private func isSessionLinkRefused(_ failure: RequestFailure) -> Bool {
+        failure.isByLink && upload.sessionLink != nil && upload.link == nil
+            && upload.givenSessionID == nil
+            && [.linkInvalid, .linkExpired, .unauthenticated, .forbidden].contains(failure.code)
+    }
+
+    private func makeRoundByLink() async throws {
         try await establishSession()
         try await compareSource()
         if try await completeWithStoredFile() { return }
