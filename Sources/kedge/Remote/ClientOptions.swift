@@ -77,7 +77,11 @@ struct ClientOptions: ParsableArguments {
         isOffline: Bool = false
     ) throws -> (settings: ClientSettings, server: NamedServer?) {
         let settings = try ClientSettings.load(environment: environment)
-        let name = server ?? environment["KEDGE_SERVER"] ?? settings.defaultServer.map { "@\($0)" }
+        let given = server ?? environment["KEDGE_SERVER"]
+        // A link names the server, too, but is no credential for other requests.
+        let name =
+            given.map { ServiceLink($0)?.serverURL ?? $0 }
+            ?? settings.defaultServer.map { "@\($0)" }
         let needsAccount = !isOffline && token == nil
         return (settings, try name.map { try settings.server($0, needsAccount: needsAccount) })
     }
@@ -134,13 +138,32 @@ struct ClientOptions: ParsableArguments {
         return try await makeClient(of: own, settings, adjust)
     }
 
-    /// - Parameter server: Nil for the placeholder without a token.
+    /// Returns the link that `--server` or KEDGE_SERVER names; nil for a server. Call it once,
+    /// because it may read standard input.
+    func link() throws -> ServiceLink? {
+        guard let name = server ?? environment["KEDGE_SERVER"] else { return nil }
+        return try LinkArgument.url(name).flatMap { ServiceLink($0) }
+    }
+
+    /// Creates a client of the server that a link names. It has no token: the link is the only
+    /// credential.
+    func makeClient(
+        by link: ServiceLink, _ adjust: (inout ClientConfiguration) -> Void = { _ in }
+    ) async throws -> TransferClient {
+        let settings = try ClientSettings.load(environment: environment)
+        let server = try settings.server(link.serverURL, needsAccount: false)
+        return try await makeClient(of: server, settings, sendsToken: false, adjust)
+    }
+
+    /// - Parameters:
+    ///   - server: Nil for the placeholder without a token.
+    ///   - sendsToken: Whether the server gets the user's token.
     private func makeClient(
-        of server: NamedServer?, _ settings: ClientSettings,
+        of server: NamedServer?, _ settings: ClientSettings, sendsToken: Bool = true,
         _ adjust: (inout ClientConfiguration) -> Void = { _ in }
     ) async throws -> TransferClient {
         var configuration = ClientConfiguration(serverURL: server?.url ?? Self.localServer)
-        if let server { configuration.token = try await credential(for: server) }
+        if let server, sendsToken { configuration.token = try await credential(for: server) }
         if let server, configuration.token != nil, token == nil {
             let renewal = TokenRenewal(server: server, environment: environment)
             configuration.getToken = { try await renewal() }

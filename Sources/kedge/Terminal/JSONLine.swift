@@ -47,7 +47,9 @@ struct JSONLine: Encodable {
                 name: snapshot.name, state: snapshot.state, pauseReason: snapshot.pauseReason,
                 bytesTransferred: snapshot.bytesTransferred, size: snapshot.totalBytes,
                 bytesPerSecond: snapshot.bytesPerSecond, remoteFileId: snapshot.remoteFileID,
-                sessionId: snapshot.sessionID, uploadUrl: snapshot.uploadURL,
+                sessionId: snapshot.sessionID,
+                // Its query may be a credential.
+                uploadUrl: snapshot.uploadURL.map { URLSecrets.hidden(in: $0) },
                 fileHashSha256: snapshot.sha256, verification: snapshot.verification,
                 usedStoredBytes: snapshot.usedStoredBytes ? true : nil,
                 integrityFailureCount: snapshot.integrityFailureCount > 0

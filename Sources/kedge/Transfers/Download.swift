@@ -13,7 +13,8 @@ struct Download: AsyncParsableCommand {
             not to a terminal; each chunk is verified before it is written, so that with a low \
             --bwlimit the first bytes come late. The token is sent only to the server that \
             --server or KEDGE_SERVER names; a URL below that of another server in the settings \
-            gets the token of that server.
+            gets the token of that server. A link of a Kedge service needs no token; it may also \
+            be @FILE, or - for a line of standard input.
 
             --prefix downloads all files whose path on the server is the prefix or below it, as \
             `kedge upload -r` stored them. They keep their whole path below the folder -o. Of \
@@ -25,7 +26,7 @@ struct Download: AsyncParsableCommand {
 
     @Argument(
         help: ArgumentHelp(
-            "Ids of files on the server (a unique beginning, or `last`), or http(s) URLs.",
+            "Ids of files on the server (a unique beginning, or `last`), http(s) URLs, or links.",
             valueName: "id-or-url"))
     var sources: [String] = []
     @Option(
@@ -71,8 +72,11 @@ struct Download: AsyncParsableCommand {
 
     mutating func validate() throws {
         var words = sources
-        try options.takeServer(from: &words)
-        sources = words
+        // A file that has a link is no server.
+        let files = words.prefix { LinkArgument.isFile($0) }
+        words.removeFirst(files.count)
+        if files.isEmpty { try options.takeServer(from: &words) }
+        sources = files + words
         guard sha256.map({ SHA256Digest(hex: $0) != nil }) ?? true else {
             throw ValidationError("--sha256 must be 64 hexadecimal digits.")
         }
@@ -118,6 +122,7 @@ struct Download: AsyncParsableCommand {
                 "kedge: the file is not written to a terminal; redirect standard output, or name a"
                     + " file with -o FILE.", exitStatus: ExitStatus.usage)
         }
+        let sources = try sources.map { try LinkArgument.url($0) ?? $0 }
         let needsServer = prefix != nil || sources.contains { !$0.contains("://") }
         let urls = sources.filter { $0.contains("://") }
         let client = try await options.makeClient(needsServer: needsServer, urls: urls) {
@@ -140,7 +145,7 @@ struct Download: AsyncParsableCommand {
         } else if let prefix {
             try await download(prefix, client, run, downloadOptions)
         } else {
-            let (sources, destination) = (sources, try destination())
+            let destination = try destination()
             try await run(sources) { position, _ in
                 let source = sources[position]
                 let reference: RemoteReference =

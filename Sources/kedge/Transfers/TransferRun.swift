@@ -170,7 +170,10 @@ struct TransferRun {
         guard snapshot.state == .completed else { return nil }
         let text =
             snapshot.direction == .upload
-            ? snapshot.remoteFileID?.text ?? snapshot.uploadURL ?? "" : snapshot.path
+            ? snapshot.remoteFileID?.text ?? snapshot.uploadURL.map {
+                ServiceLink.removed(from: $0)
+            } ?? ""
+            : snapshot.path
         return output(text, name)
     }
 

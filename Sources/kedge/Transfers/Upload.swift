@@ -36,6 +36,10 @@ struct Upload: AsyncParsableCommand {
             supports the protocol; --server is then the URL that creates uploads, for example \
             https://example.org/files/. If the server reports no id, the address of the upload is \
             printed instead.
+
+            With a link of a Kedge service, --server LINK uploads without a token. The link is a \
+            URL, @FILE, or - for standard input. The same command, or `kedge transfers resume`, \
+            continues.
             """, aliases: ["put"])
 
     @Argument(
@@ -177,11 +181,8 @@ struct Upload: AsyncParsableCommand {
                 exitStatus: ExitStatus.notFound)
         }
         if folder.dryRun { return try printPlan(sources) }
-        let client = try await options.makeClient {
-            $0.maxConcurrentTransfers = parallel
-            connections.apply(to: &$0)
-            waiting.apply(to: &$0)
-        }
+        let link = try uploadLink()
+        let client = try await makeClient(by: link)
         var sessionID: SessionID?
         if let session {
             sessionID = try await reporting { try await RemoteID.session(session, client) }
@@ -191,6 +192,7 @@ struct Upload: AsyncParsableCommand {
             uploadProtocol: uploadProtocol.value, sessionID: sessionID,
             keepsModificationTime: keepsModificationTime)
         uploadOptions.sendsAllBytes = again
+        uploadOptions.link = link
         for entry in metadata { uploadOptions.metadata[entry.key] = entry.value }
         let wish = chunkSize?.byteCount
         var run = TransferRun(client: client, options: options) { snapshot, display in
@@ -205,21 +207,46 @@ struct Upload: AsyncParsableCommand {
         let uploading = UploadStart(
             client: client, options: uploadOptions, waiting: waiting, checking: checkContainer,
             // The server reports itself whether a session named by the user is finished.
-            sendsAgain: again || session != nil,
-            folder: recursive ? SharedServerFolder(for: sources) : nil)
+            // A link does not permit to ask what is there.
+            sendsAgain: again || session != nil || link != nil,
+            folder: recursive && link == nil ? SharedServerFolder(for: sources) : nil)
         try await run(sources.map(\.name), byteCounts: sources.map(\.byteCount)) {
             try await uploading(sources[$0], $1)
         }
     }
 
-    private func runStream() async throws {
-        let client = try await options.makeClient {
-            connections.apply(to: &$0)
-            waiting.apply(to: &$0)
+    private func uploadLink() throws -> ServiceLink? {
+        guard !isStream || options.server != "-" || !producer.isEmpty else {
+            throw CommandFailure(
+                "kedge: standard input cannot be both the link and the file.",
+                exitStatus: ExitStatus.usage)
         }
-        let stream = StreamUploadOptions(
+        let link = try options.link()
+        guard link == nil || session == nil else {
+            throw CommandFailure(
+                "kedge: --session needs a server, not a link.", exitStatus: ExitStatus.usage)
+        }
+        return link
+    }
+
+    /// - Parameter link: Nil for the server of the options.
+    private func makeClient(by link: ServiceLink?) async throws -> TransferClient {
+        func adjust(_ configuration: inout ClientConfiguration) {
+            if !isStream { configuration.maxConcurrentTransfers = parallel }
+            connections.apply(to: &configuration)
+            waiting.apply(to: &configuration)
+        }
+        guard let link else { return try await options.makeClient(adjust) }
+        return try await options.makeClient(by: link, adjust)
+    }
+
+    private func runStream() async throws {
+        let link = try uploadLink()
+        let client = try await makeClient(by: link)
+        var stream = StreamUploadOptions(
             fileName: name ?? "", mimeType: mimeType, expectedSize: size?.byteCount,
             expectedSHA256: sha256.flatMap { SHA256Digest(hex: $0) })
+        stream.link = link
         try await StreamCommand(client: client, options: options, name: stream.fileName)
             .upload(stream, producer: producer)
     }
