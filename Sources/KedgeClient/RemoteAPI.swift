@@ -56,6 +56,33 @@ public struct RemoteAPI: Sendable {
         }
     }
 
+    /// Makes a link, which permits one upload, or the download of one file, without a token. The
+    /// server stores nothing, so the link cannot be shown again.
+    public func createLink(_ request: CreateLinkRequest) async throws -> CreateLinkResponse {
+        try await call { try await api.createLink(request).value }
+    }
+
+    /// Revokes a link.
+    ///
+    /// - Parameters:
+    ///   - id: ``CreateLinkResponse/linkId``.
+    ///   - expiresAt: The end of the link; nil if it is unknown.
+    public func revokeLink(_ id: String, expiresAt: Timestamp? = nil) async throws {
+        try await call { try await api.revokeLink(id, expiresAt: expiresAt) }
+    }
+
+    /// Returns the owner for whom the token acts, with rights, limits and usage; nil if the server
+    /// is of an earlier version, which does not report it.
+    ///
+    /// - Throws: `UNAUTHENTICATED` if the server requires a token, or refuses the one it got.
+    public func owner() async throws -> OwnerDescription? {
+        do {
+            return try await call { try await api.owner().value }
+        } catch let error as TransferError where error.code == .routeNotFound {
+            return nil
+        }
+    }
+
     /// Checks that the server is ready: its stores answer and its disk takes writes.
     public func checkReadiness() async throws {
         try await call { try await api.checkReadiness() }

@@ -230,6 +230,7 @@ extension ServerAPI {
         return Answered(value: try decode(reply, call), answer: reply.answer)
     }
 
+    /// Makes a call and throws any unsuccessful answer.
     func success(
         of call: ServerCall, about subject: RequestFailure.Subject,
         maxBytes: Int = maxMessageByteCount
