@@ -18,7 +18,8 @@ struct Kedge: AsyncParsableCommand {
         version: KedgeVersion.current,
         subcommands: [
             Serve.self, Upload.self, Download.self, Transfers.self, Files.self, Session.self,
-            Doctor.self, Login.self, Token.self, Key.self, Admin.self, Migrate.self, Fsck.self,
+            Doctor.self, Login.self, LinkCommand.self, Token.self, Key.self, Admin.self,
+            Migrate.self, Fsck.self,
             Scrub.self,
         ])
 }
