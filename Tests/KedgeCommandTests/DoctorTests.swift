@@ -155,6 +155,56 @@ struct DoctorTests {
         #expect(uploaded.termination == finished.termination, "\(uploaded.errors)")
     }
 
+    /// Reports a server that answers `GET /me` with this status and body.
+    private func doctor(me status: String, _ me: some Encodable) async throws -> (Finished, [Line])
+    {
+        let description = ServerDescription(
+            protocols: [],
+            limits: SessionLimits(
+                minChunkSize: 1, maxChunkSize: 2, maxFileSize: 3, maxConcurrentChunks: 4))
+        let ready = String(decoding: try JSONEncoder().encode(description), as: UTF8.self)
+        let text = String(decoding: try JSONEncoder().encode(me), as: UTF8.self)
+        let server = ScriptedServer { connection in
+            while let request = connection.readRequest() {
+                let isMe = request.path == "/me"
+                let (head, body) = isMe ? (status, text) : ("200 OK", ready)
+                connection.send(
+                    "HTTP/1.1 \(head)\r\nContent-Type: application/json\r\n"
+                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)")
+            }
+        }
+        let (finished, lines) = try await doctor(
+            server.url(""), environment: ["KEDGE_TOKEN": "token"])
+        return (finished, lines)
+    }
+
+    @Test func `the owner for whom a token acts is reported`() async throws {
+        let me = OwnerDescription(
+            owner: "alice", principal: "token", scopes: ["files:read"],
+            limits: .init(storedBytes: 4 << 30),
+            usage: .init(storedBytes: 1 << 30, reservedBytes: 0, openSessions: 2))
+        let (finished, lines) = try await doctor(me: "200 OK", me)
+        #expect(finished.termination == .exited(0), "\(finished.errors)")
+        #expect(lines.first { $0.subject == "token" }?.result == "accepted")
+        #expect(lines.first { $0.subject == "owner" }?.result == "alice")
+        #expect(lines.contains { $0.subject == "usage" })
+    }
+
+    @Test(arguments: [
+        (ErrorCode.unauthenticated, "401 No", ExitStatus.denied),
+        (.forbidden, "403 No", ExitStatus.denied),
+        (.routeNotFound, "404 No", ExitStatus.success),
+        (.unavailable, "503 No", ExitStatus.success),
+    ])
+    func `a refused token is reported, and an older server is none`(
+        code: ErrorCode, status: String, expected: Int32
+    ) async throws {
+        let (finished, lines) = try await doctor(me: status, ProblemDocument(code: code))
+        #expect(finished.termination == .exited(expected), "\(finished.output)")
+        let result = try #require(lines.first { $0.subject == "token" }?.result)
+        #expect(result.contains(code.rawValue) == (code != .routeNotFound), "\(result)")
+    }
+
     @Test func `a proxy of the settings is reported, without its password`() async throws {
         let body = Array(
             try JSONEncoder().encode(

@@ -10,7 +10,8 @@ struct Doctor: AsyncParsableCommand {
         abstract: "Check that this machine and the server are ready for transfers.",
         discussion: """
             Prints whether a Kedge answers at the address, its version, protocols and limits, the \
-            latency, the clock difference, proxies on the way, and the free space on this machine.
+            latency, the clock difference, proxies on the way, whether it accepts the token, what \
+            its owner uses, and the free space on this machine.
             """)
     @OptionGroup var options: ClientOptions
 
@@ -22,6 +23,7 @@ struct Doctor: AsyncParsableCommand {
         do {
             let report = try await client.remote.examine()
             worst = print(report, client)
+            if report.trouble == nil { worst = await checkToken(client) }
         } catch let error as TransferError {
             complain(error.description)
             say("server", error.description)
@@ -62,6 +64,45 @@ struct Doctor: AsyncParsableCommand {
         guard report.trouble != nil else { return ExitStatus.success }
         return (report.troubleCode ?? .unavailable).facts.exitStatus
     }
+
+    /// Prints for whom the token acts.
+    ///
+    /// - Returns: The exit status: failure only if the server does not accept the token.
+    private func checkToken(_ client: TransferClient) async -> Int32 {
+        let isSent = client.configuration.token != nil
+        do {
+            guard let owner = try await client.remote.owner() else {
+                say("token", isSent ? "not checked: the server is older" : "none")
+                return ExitStatus.success
+            }
+            say("token", isSent ? "accepted" : "none, and the server requires none")
+            show(owner)
+        } catch {
+            let refusal = error as? TransferError
+            guard let refusal, refusal.code.facts.exitStatus == ExitStatus.denied else {
+                say("token", "not checked: \(error)")
+                return ExitStatus.success
+            }
+            complain(refusal.description)
+            say("token", refusal.description)
+            return ExitStatus.denied
+        }
+        return ExitStatus.success
+    }
+
+    private func show(_ owner: OwnerDescription) {
+        let (limits, usage) = (owner.limits, owner.usage)
+        say("owner", owner.owner)
+        say("scopes", owner.scopes.joined(separator: ", "))
+        say(
+            "usage",
+            "\(ByteText.size(usage.storedBytes)) stored, \(ByteText.size(usage.reservedBytes))"
+                + " reserved" + Self.limit(limits.storedBytes.map { ByteText.size($0) })
+                + "; \(usage.openSessions) unfinished"
+                + Self.limit(limits.openSessions.map { "\($0)" }))
+    }
+
+    private static func limit(_ text: String?) -> String { text.map { " of \($0)" } ?? "" }
 
     private static var here: String { FileManager.default.currentDirectoryPath }
 
