@@ -103,6 +103,10 @@ public struct ConnectionFailure: Hashable, Sendable {
             return "cannot reach \(host):\(port)\(way): its certificate is not from an authority"
                 + " in the CA file \(trustFile)"
         }
+        if let trustFile, cause == .trustFileUnreadable {
+            return "cannot reach \(host):\(port)\(way): the CA file \(trustFile) cannot be read, or"
+                + " has no certificate"
+        }
         return cause.words.map { "cannot reach \(host):\(port)\(way): \($0)" }
     }
 }

@@ -111,6 +111,13 @@ struct FailureMessageTests {
         #expect(advice(.sessionExpired, given: .random()) != nil)
     }
 
+    @Test(arguments: [ConnectionCause.trustFileUnreadable, .certificateUntrusted])
+    func `the CA file at fault is named`(cause: ConnectionCause) throws {
+        var failure = ConnectionFailure(cause, host: "kedge.test", port: 443)
+        failure.trustFile = "/etc/own-ca.pem"
+        #expect(try #require(failure.text).contains("/etc/own-ca.pem"))
+    }
+
     /// R107.
     @Test func `each cause has a code and a text of its own`() {
         let causes: [ErrorCode] = [
