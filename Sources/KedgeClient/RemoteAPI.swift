@@ -75,7 +75,7 @@ public struct RemoteAPI: Sendable {
     /// is of an earlier version, which does not report it.
     ///
     /// - Throws: `UNAUTHENTICATED` if the server requires a token, or refuses the one it got.
-    public func owner() async throws -> OwnerDescription? {
+    public func owner() async throws -> AccountDescription? {
         do {
             return try await call { try await api.owner().value }
         } catch let error as TransferError where error.code == .routeNotFound {

@@ -179,7 +179,7 @@ struct DoctorTests {
     }
 
     @Test func `the owner for whom a token acts is reported`() async throws {
-        let me = OwnerDescription(
+        let me = AccountDescription(
             owner: "alice", principal: "token", scopes: ["files:read"],
             limits: .init(storedBytes: 4 << 30),
             usage: .init(storedBytes: 1 << 30, reservedBytes: 0, openSessions: 2))

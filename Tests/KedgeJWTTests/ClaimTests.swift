@@ -1,5 +1,6 @@
 import KedgeIdentity
 import KedgeModel
+import KedgeTesting
 import Testing
 
 /// Claims of tokens whose signatures are right.

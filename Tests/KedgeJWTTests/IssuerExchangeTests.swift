@@ -58,7 +58,8 @@ import Testing
         } _: { verifier, _ in
             // Awaited below.
             let task = Task { await verifier.run() }
-            #expect(try await eventually { await verifier.keyAge() != nil })
+            let hasKeys = try await eventually { await verifier.keyAge() != nil }
+            #expect(hasKeys)
             task.cancel()
             await task.value
         }

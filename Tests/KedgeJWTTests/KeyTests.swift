@@ -2,6 +2,7 @@ import HTTPTypes
 import KedgeIdentity
 import KedgeJWT
 import KedgeTesting
+import Logging
 import Testing
 
 /// The keys of issuers over time.

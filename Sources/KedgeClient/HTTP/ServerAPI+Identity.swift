@@ -23,7 +23,7 @@ extension ServerAPI {
         _ = try await success(of: call, about: .session)
     }
 
-    func owner() async throws -> Answered<OwnerDescription> {
+    func owner() async throws -> Answered<AccountDescription> {
         try await value(of: call("ask for the owner", .get, "/me"), about: .session)
     }
 }

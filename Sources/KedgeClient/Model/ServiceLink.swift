@@ -25,6 +25,10 @@ public struct ServiceLink: Sendable, Hashable {
     private static let creationPaths: [[Substring]] = [
         ["uploads", "sessions"], ["files"], ["tus"],
     ]
+    /// Paths below which a session has its own.
+    private static let sessionPaths: [[Substring]] = [
+        ["uploads", "sessions"], ["uploads", "resumable"], ["tus"],
+    ]
 
     /// Base URL of the service, without the link.
     public let serverURL: String

@@ -1,3 +1,4 @@
+internal import KedgeFiles
 internal import KedgeModel
 
 /// Looks up final uploads and their partial uploads, and keeps them alive.

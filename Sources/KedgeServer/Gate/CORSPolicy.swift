@@ -49,7 +49,7 @@ package struct CORSPolicy: Hashable, Sendable {
     ///   - permitsAll: Whether to permit every origin.
     ///   - methods: The methods of the path.
     func preflight(
-        _ request: Request, permitsAll: Bool = false, methods: @autoclosure () -> [String]
+        _ request: Request, permitsAll: Bool = false, methods: () -> [String]
     ) -> Response? {
         guard request.method == .options, request.headers[.accessControlRequestMethod] != nil,
             let origin = request.headers[.origin], permitsAll || allows(origin)

@@ -53,8 +53,8 @@ package struct RequestGate: Sendable {
     ///
     /// The address of a preflight request is that of the request to come, with its link. Whether
     /// the link permits the page is checked then.
-    func preflight(_ request: Request, methods: @autoclosure () -> [String]) -> Response? {
-        cors.preflight(request, permitsAll: mayBePermitted(request), methods: methods())
+    func preflight(_ request: Request, methods: () -> [String]) -> Response? {
+        cors.preflight(request, permitsAll: mayBePermitted(request), methods: methods)
     }
 
     /// Whether a link may permit the page of the request.

@@ -39,7 +39,7 @@ package struct MasterKeyFile: Sendable {
     /// an empty file, which no later start could use.
     private func create() throws {
         let new = path + ".new"
-        try fileSystem.remove(new)
+        _ = try fileSystem.remove(new)
         let file = try fileSystem.open(new, .createNew)
         do {
             try Array("\(MasterKey.generate().text)\n".utf8).withUnsafeBytes { bytes in
@@ -47,11 +47,7 @@ package struct MasterKeyFile: Sendable {
             }
             try file.syncData()
             try file.close()
-            do throws(FileError) {
-                try fileSystem.renameWithoutReplacing(new, to: path)
-            } catch  where error.code == .exists {
-                try fileSystem.remove(new)
-            }
+            try adopt(new)
         } catch {
             // The first error says why there is no file.
             try? file.close()
@@ -59,6 +55,16 @@ package struct MasterKeyFile: Sendable {
             throw error
         }
         try fileSystem.syncDirectory(directory)
+    }
+
+    /// Gives a written file its name, unless another file has it already.
+    private func adopt(_ new: String) throws {
+        do {
+            try fileSystem.renameWithoutReplacing(new, to: path)
+        } catch {
+            guard error.code == .exists else { throw error }
+            _ = try fileSystem.remove(new)
+        }
     }
 
     private var directory: String {

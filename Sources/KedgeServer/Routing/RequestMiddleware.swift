@@ -50,7 +50,7 @@ struct RequestMiddleware: RouterMiddleware {
                 forwarding.warn(of: context.channel.remoteAddress, to: context.logger)
             }
             if let answer = gate.preflight(
-                request, methods: routes.methods(at: request.uri.path))
+                request, methods: { routes.methods(at: request.uri.path) })
             {
                 response = answer
                 if let origin = request.headers[.origin] { context.linkedOrigin.set(origin) }

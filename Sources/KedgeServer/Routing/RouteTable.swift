@@ -2,6 +2,7 @@ internal import HTTPTypes
 package import Hummingbird
 package import KedgeEngine
 package import KedgeIdentity
+internal import KedgeModel
 
 /// All operations. The router is built from this list, and a test compares it with the contract in
 /// `openapi/kedge.yaml`.

@@ -90,7 +90,7 @@ struct Doctor: AsyncParsableCommand {
         return ExitStatus.success
     }
 
-    private func show(_ owner: OwnerDescription) {
+    private func show(_ owner: AccountDescription) {
         let (limits, usage) = (owner.limits, owner.usage)
         say("owner", owner.owner)
         say("scopes", owner.scopes.joined(separator: ", "))

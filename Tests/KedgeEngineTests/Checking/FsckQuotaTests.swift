@@ -29,11 +29,11 @@ import Testing
         for _ in 0..<2 {
             let found = try await fixture.check()
             #expect(found.map(\.kind) == [.quotaDrift])
-            #expect(found.allSatisfy { !$0.isRepaired && !$0.isNotice })
+            #expect(!found.contains { $0.isRepaired || $0.isNotice })
         }
         let repaired = try await fixture.repair()
         #expect(repaired.map(\.kind) == [.quotaDrift])
-        #expect(repaired.allSatisfy(\.isRepaired))
+        #expect(!repaired.contains { !$0.isRepaired })
         #expect(try await fixture.check(scrubbing: true) == [])
     }
 }

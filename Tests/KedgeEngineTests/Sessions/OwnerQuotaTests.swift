@@ -36,9 +36,9 @@ struct OwnerQuotaTests {
 
     @Test(arguments: [
         (Int64(0), Int64(10), OwnerQuota.reservationStep),
-        (5, OwnerQuota.reservationStep + 100, OwnerQuota.reservationStep + 100),
-        (100, 101, 100 + OwnerQuota.reservationStep),
-    ])
+        (Int64(5), OwnerQuota.reservationStep + 100, OwnerQuota.reservationStep + 100),
+        (Int64(100), Int64(101), 100 + OwnerQuota.reservationStep),
+    ] as [(Int64, Int64, Int64)])
     func `a reservation grows by a step, or by more if that does not suffice`(
         reserved: Int64, end: Int64, expected: Int64
     ) throws {

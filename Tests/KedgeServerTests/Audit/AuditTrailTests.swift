@@ -3,6 +3,7 @@ import KedgeIdentity
 import KedgeModel
 import KedgeServer
 import KedgeTesting
+import Logging
 import Testing
 
 /// The requests that the audit log records.

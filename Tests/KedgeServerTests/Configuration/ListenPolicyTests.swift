@@ -22,7 +22,7 @@ import Testing
         }
         let text = try #require(error?.description, sourceLocation: location)
         #expect(text.contains(setting), sourceLocation: location)
-        #expect(!text.contains(where: \.isNewline), sourceLocation: location)
+        #expect(!text.contains { $0.isNewline }, sourceLocation: location)
     }
 
     @Test func `beyond loopback, the service needs tokens and TLS`() async throws {

@@ -63,7 +63,7 @@ import Testing
     }
 
     @Test func `the owner that a proxy names may act with the scope of the setting`() async throws {
-        try await withProxyServer(scopes: ScopeBundle.backend.scopes) { server in
+        try await withProxyServer(scopes: ScopeBundle.backend.scopes) { server async throws in
             let fields = [proxyUser("backend")] + Self.owner("alice")
             #expect(try await server.get("/files", fields).status == 200)
         }

@@ -2,6 +2,7 @@ import KedgeIdentity
 import KedgeModel
 import KedgeServer
 import KedgeTesting
+import Logging
 import Testing
 
 /// Requests with JSON Web Tokens. `KedgeJWTTests` has the tests of the tokens themselves.

@@ -33,7 +33,7 @@ import Testing
     @Test func `a link of a blocked owner is refused`() async throws {
         try await store.setBlocked(true, of: OwnerID("alice"))
         let link = Link(
-            owner: OwnerID("alice"), grant: .session(.random()),
+            owner: OwnerID("alice"), grant: .session(LinkedSession(session: .random())),
             expiresAt: clock.now().advanced(by: .seconds(60)))
         #expect(try await blocks.refuses(Principal(link)))
     }

@@ -157,7 +157,7 @@ import Testing
     {
         try await Self.withRates {
             $0.failedAuthenticationsPerSecond = 1
-        } _: { server in
+        } _: { server async throws in
             for _ in 0..<30 {
                 #expect(try await server.list(APIToken.generate()).status == 401)
             }

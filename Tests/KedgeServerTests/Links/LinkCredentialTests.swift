@@ -2,6 +2,7 @@ import KedgeIdentity
 import KedgeModel
 import KedgeServer
 import KedgeTesting
+import Logging
 import Testing
 
 /// How a request carries its link, and when the link is refused.

@@ -87,9 +87,8 @@ final class ServerEnvironment: Sendable {
             throw ClientConnection.Failure.refused
         }
         return RunningServer(
-            port: number, engine: engine, tokens: metadata, owners: metadata, service: service,
-            fixture: self,
-            group: group, task: run)
+            port: number, engine: engine, tokens: metadata, service: service, owners: metadata,
+            fixture: self, group: group, task: run)
     }
 
     /// Lends a running server and stops it afterwards.

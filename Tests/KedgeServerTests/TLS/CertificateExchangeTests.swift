@@ -80,7 +80,7 @@ import Testing
     }
 
     @Test func `an expired certificate is served with a warning`() async throws {
-        try await withSecureServer(days: -1) { secure in
+        try await withSecureServer(days: -1) { secure async throws in
             #expect(try await secure.serialNumber() == secure.issued.serialNumber)
             let warnings = secure.server.fixture.log.lines.filter { $0.level == .warning }
             #expect(warnings.contains { $0.metadata["certificate.expires"] != nil })

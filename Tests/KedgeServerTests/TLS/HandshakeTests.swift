@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func `TLS 1.2 and 1.3 are accepted, and older versions are refused`() async throws {
-        try await withSecureServer { secure in
+        try await withSecureServer { secure async throws in
             #expect(try await Self.agrees("tls1_3", with: secure))
             #expect(try await Self.agrees("tls1_2", with: secure))
             #expect(try await !Self.agrees("tls1_1", with: secure))
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func `TLS 1.2 is refused if the minimum is 1.3`() async throws {
-        try await withSecureServer(.version13) { secure in
+        try await withSecureServer(.version13) { secure async throws in
             #expect(try await Self.agrees("tls1_3", with: secure))
             #expect(try await !Self.agrees("tls1_2", with: secure))
         }

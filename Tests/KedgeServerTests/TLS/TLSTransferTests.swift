@@ -1,4 +1,5 @@
 import Foundation
+import KedgeEngine
 import KedgeModel
 import KedgeServer
 import KedgeTesting

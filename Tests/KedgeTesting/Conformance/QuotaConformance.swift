@@ -105,7 +105,8 @@ extension QuotaConformance {
         },
         Case("a session that makes room for one of another owner gives its place back") { store in
             let victim = Sample.session(owner: Sample.stranger)
-            #expect(try await create(victim, in: store, within: .none) == .created(victim))
+            let answer = try await create(victim, in: store, within: .none)
+            #expect(answer == .created(victim))
             let record = Sample.session()
             #expect(
                 try await create(record, in: store, within: .none, most: 1)
