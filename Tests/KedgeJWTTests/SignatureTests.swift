@@ -71,11 +71,12 @@ struct SignatureTests {
     }
 
     @Test func `a secret among the keys is never used`() async throws {
-        let secret = #"{"kty":"oct","kid":"s","k":"c2VjcmV0","alg":"HS256"}"#
+        let secret =
+            #"{"kty":"oct","kid":"s","k":"YSBzZWNyZXQgb2YgdGhpcnR5LXR3byBieXRlcy4uLi4","alg":"HS256"}"#
         environment.serve(secret, TestKey.rsa.published("a"))
         let signed = TokenText.signed(
             #"{"alg":"HS256","kid":"s"}"#, environment.claims())
-        let signature = try await TestKey.sign(signed, secret: "secret")
+        let signature = try await TestKey.sign(signed, secret: "a secret of thirty-two bytes....")
         await environment.expect(.algorithmNotAccepted, TokenText.token(signed, signature))
         let named = try await environment.token(header: ["kid": #""s""#])
         await environment.expect(.unknownKey, named)
