@@ -166,6 +166,27 @@ import Testing
         }
     }
 
+    @Test func `a block on one node notifies the other`() async throws {
+        try await withTwoStores { first, second in
+            let changes = second.identityChanges()
+            let owner = try #require(OwnerID(checking: "alice"))
+            // Notifications are lost until the listener is connected.
+            let blocking = Task {
+                while !Task.isCancelled {
+                    try await first.setBlocked(true, of: owner)
+                    try await Task.sleep(for: .milliseconds(50))
+                }
+            }
+            var heard: IdentityChange?
+            for await change in changes {
+                heard = change
+                break
+            }
+            blocking.cancel()
+            #expect(heard == .owner(owner))
+        }
+    }
+
     @Test func `all operations of two nodes on the same sessions count`() async throws {
         try await withTwoStores { first, second in
             let records = [try await first.make(), try await first.make()]

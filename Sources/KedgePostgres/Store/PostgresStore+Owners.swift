@@ -48,6 +48,8 @@ extension PostgresStore: OwnerStore {
                 INSERT INTO owner (owner, blocked) VALUES ($1, $2)
                 ON CONFLICT (owner) DO UPDATE SET blocked = excluded.blocked
                 """, [.text(owner.text), .bool(isBlocked)])
+            // Other nodes keep the owner for some seconds.
+            try db.notify(.owner(owner))
         }
     }
 }
