@@ -2,8 +2,8 @@ internal import KedgeServer
 internal import ServiceLifecycle
 internal import UnixSignals
 
-/// Reads the certificate of the service and opens its audit log again at each SIGHUP, as the hooks of
-/// certbot and logrotate send it.
+/// Reads the certificate of the service and opens its audit log again at each SIGHUP, as the hooks
+/// of certbot and logrotate send it.
 struct HangupReload: Service {
     let service: KedgeService
 

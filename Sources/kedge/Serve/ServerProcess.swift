@@ -12,8 +12,9 @@ internal import UnixSignals
 struct ServerProcess {
     let configuration: ServiceConfiguration
 
-    /// Runs until SIGTERM or SIGINT; a second signal ends the process at once. Without TLS, SIGHUP
-    /// ends it, too; with TLS, SIGHUP reads the certificate again.
+    /// Runs until SIGTERM or SIGINT; a second signal ends the process at once. With TLS or an audit
+    /// log in a file, SIGHUP reads the certificate and opens the file again; without both, it ends
+    /// the process, too.
     func run() async throws {
         do {
             try await serve()
