@@ -3,7 +3,10 @@ internal import KedgeModel
 /// A configured path for uploads, such as `/tus/`.
 package struct EndpointPath: Hashable, Sendable {
     /// First path segments of the native API.
-    private static let taken: Set = ["files", "uploads", "links", "healthz", "readyz"]
+    private static let taken: Set = [
+        "files", "healthz", "links", "me", "metrics", "openapi.yaml", "owners", "readyz", "tokens",
+        "uploads",
+    ]
 
     private let parts: [Substring]
 

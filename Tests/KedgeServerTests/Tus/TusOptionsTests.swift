@@ -98,7 +98,7 @@ import Testing
 
     @Test(arguments: [
         "", "/", "tus", "/files", "/files/tus", "/uploads/", "/healthz", "/a b", "/../x", "/é",
-        "/a/{b}", "/*",
+        "/a/{b}", "/*", "/me", "/metrics", "/owners", "/tokens", "/openapi.yaml",
     ])
     func `a taken or malformed endpoint path is refused`(text: String) {
         #expect(EndpointPath(text: text) == nil)
