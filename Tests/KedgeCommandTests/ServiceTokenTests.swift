@@ -37,6 +37,16 @@ struct ServiceTokenTests {
     /// The id in the text of a token.
     private func id(of token: String) -> String { String(token.dropFirst(4).prefix(12)) }
 
+    @Test func `a login saves a token that may only upload`() async throws {
+        let token = try await makeToken("uploader")
+        let server = try await serve()
+        let saved = try await fixture.shell(
+            "printf '%s\\n' \"$TOKEN\" | \"$K\" login own '\(server.url)'",
+            environment: ["TOKEN": token])
+        #expect(saved.termination == .exited(0), "\(saved.errors)")
+        try await stop(server)
+    }
+
     @Test func `a service with tokens serves their holders alone, until they are revoked`()
         async throws
     {

@@ -85,7 +85,10 @@ struct Login: AsyncParsableCommand {
         do {
             let client = try await TransferClient(configuration: configuration)
             _ = try await client.remote.examine()
-            _ = try await client.remote.listFiles(limit: 1)
+            // Any token may ask for its owner. A server of an earlier version does not report it.
+            if try await client.remote.owner() == nil {
+                _ = try await client.remote.listFiles(limit: 1)
+            }
             try await client.close()
         } catch let error as TransferError {
             let mayForce = Self.meansNoAnswer(error.code)
