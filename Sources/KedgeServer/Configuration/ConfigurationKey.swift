@@ -205,7 +205,7 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
                 + "127.0.0.1:9464; empty for none."
         case .identityMode:
             "none: every client is the same anonymous owner, on loopback only; or tokens: each "
-                + "request needs an API token."
+                + "request needs a credential, such as an API token."
         case .identityPlainHTTP:
             "on permits to listen beyond loopback without TLS, with identity.mode tokens and a "
                 + "proxy in trustedProxies that ends TLS."

@@ -20,8 +20,11 @@ struct TokenOptions: ParsableArguments {
     func opening(
         mayCreate: Bool, masterKeyFile: String? = nil
     ) async throws -> TokenStoreOpening {
-        TokenStoreOpening(
+        var opening = TokenStoreOpening(
             try await configuration(masterKeyFile: masterKeyFile), mayCreate: mayCreate)
+        // Its socket has no operations on keys.
+        opening.adviceInUse = "; stop it first"
+        return opening
     }
 
     /// Loads the settings of the service.

@@ -18,6 +18,9 @@ struct TokenStoreOpening {
     let configuration: ServiceConfiguration
     /// Whether a data directory and a database are made if there are none.
     let mayCreate: Bool
+    /// The rest of the message for a data directory that a running service uses.
+    var adviceInUse =
+        ", which does not answer at its socket admin.sock; use --server, or stop it first"
     let pool = BlockingPool(threadCount: 2)
 
     init(_ configuration: ServiceConfiguration, mayCreate: Bool) {
@@ -124,8 +127,7 @@ struct TokenStoreOpening {
             throw failure
         } catch DiskStoreError.inUse {
             throw CommandFailure(
-                "kedge: \(place) is in use by a running service, which does not answer at its "
-                    + "socket admin.sock; use --server, or stop it first",
+                "kedge: \(place) is in use by a running service\(adviceInUse)",
                 exitStatus: ExitStatus.busy)
         } catch {
             throw CommandFailure("kedge: \(place) cannot be used: \(Self.reason(error))")
