@@ -114,6 +114,8 @@ test: deps test-deps ## Run every test
 	$(VENV)/bin/python Tests/terminal/check_terminal.py "$$(swift build --show-bin-path)/kedge"
 	Tests/deploy/check_deploy.sh "$$(swift build --show-bin-path)/kedge"
 	Tests/tls/check_tls.sh "$$(swift build --show-bin-path)/kedge"
+	$(VENV)/bin/python Tests/security/matrix.py "$$(swift build --show-bin-path)/kedge"
+	$(VENV)/bin/python Tests/security/matrix.py "$$(swift build --show-bin-path)/kedge" --postgres
 	$(VENV)/bin/python Tests/docs/check_readme.py "$$(swift build --show-bin-path)/kedge"
 	Tests/docs/check_tour.sh "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(VENV)/bin:$$PATH" \
@@ -166,6 +168,13 @@ test-tsan: test-deps ## Run the Swift tests under the thread sanitizer
 	for target in Model Metrics Containers Hash Files SQLite Postgres Disk S3 Engine Curl Client Server; do \
 	    Tests/support/swift_test.sh --skip-build --no-parallel --sanitize=thread \
 	        --scratch-path .build-tsan --filter "^Kedge$${target}Tests\."; \
+	done
+
+.PHONY: security
+security: test-deps ## Send requests without the right to what they ask for, on each kind of stores
+	swift build --product kedge
+	for stores in "" --postgres; do \
+	    $(VENV)/bin/python Tests/security/matrix.py "$$(swift build --show-bin-path)/kedge" $$stores; \
 	done
 
 .PHONY: storm
