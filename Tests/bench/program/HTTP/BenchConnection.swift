@@ -8,6 +8,8 @@ internal import Glibc
 final class BenchConnection {
     private let socket: Descriptor
     private let host: String
+    /// Fields of every request.
+    private let fields: [String]
     /// Received bytes that are not yet consumed: those from `start` on.
     private var received: [UInt8] = []
     private var start = 0
@@ -16,7 +18,8 @@ final class BenchConnection {
     private static let silenceLimitSeconds = 120
 
     /// - Throws: ``BenchFailure`` when no process listens there.
-    init(port: UInt16) throws {
+    init(port: UInt16, fields: [String] = []) throws {
+        self.fields = fields
         host = "127.0.0.1:\(port)"
         socket = try BenchSocket.connect(to: port)
         var limit = timeval(tv_sec: Self.silenceLimitSeconds, tv_usec: 0)
@@ -57,7 +60,7 @@ final class BenchConnection {
         _ method: String, _ path: String, fields: [String], bodyByteCount: Int
     ) throws {
         var head = "\(method) \(path) HTTP/1.1\r\nHost: \(host)\r\n"
-        for field in fields { head += field + "\r\n" }
+        for field in self.fields + fields { head += field + "\r\n" }
         if bodyByteCount > 0 || method != "GET" { head += "Content-Length: \(bodyByteCount)\r\n" }
         try sendBytes(Array((head + "\r\n").utf8), more: bodyByteCount > 0)
     }

@@ -2,10 +2,13 @@
 struct UploadSession: Sendable {
     let id: String
     let content: Content
+    /// The query of its addresses: the link with which it goes on, or empty.
+    private let query: String
 
     private struct Created: Decodable {
         let sessionId: String
         let chunkSize: Int
+        let uploadLink: String?
     }
 
     /// The answer to finalize.
@@ -15,26 +18,37 @@ struct UploadSession: Sendable {
         let size: Int
     }
 
+    /// - Parameter link: Path and query of a `put` link; nil for a client with other credentials.
     static func create(
-        for content: Content, on connection: BenchConnection
+        for content: Content, link: String? = nil, on connection: BenchConnection
     ) throws -> UploadSession {
         let json = """
             {"fileName":"bench","fileSize":\(content.byteCount),\
             "chunkSize":\(content.chunkByteCount)}
             """
         let created = try connection.request(
-            "POST", "/uploads/sessions", fields: ["Content-Type: application/json"],
+            "POST", link ?? "/uploads/sessions", fields: ["Content-Type: application/json"],
             body: .text(json)
         ).require(201, of: "creating a session").decode(Created.self)
         guard created.chunkSize == content.chunkByteCount else {
             throw BenchFailure("the server chose chunks of \(created.chunkSize) bytes")
         }
-        return UploadSession(id: created.sessionId, content: content)
+        let query = try link.map { _ in try Self.query(of: created) } ?? ""
+        return UploadSession(id: created.sessionId, content: content, query: query)
+    }
+
+    private static func query(of created: Created) throws -> String {
+        guard let link = created.uploadLink, let mark = link.firstIndex(of: "?") else {
+            throw BenchFailure("a session that was created by a link has no link of its own")
+        }
+        return String(link[mark...])
     }
 
     var path: String { "/uploads/sessions/\(id)" }
 
-    func path(of chunk: Content.Chunk) -> String { "\(path)/chunks/\(chunk.index)" }
+    func path(of chunk: Content.Chunk) -> String {
+        "\(path)/chunks/\(chunk.index)\(query)"
+    }
 
     func fields(of chunk: Content.Chunk) -> [String] {
         let last = chunk.offset + chunk.byteCount - 1
@@ -55,10 +69,14 @@ struct UploadSession: Sendable {
     }
 
     /// Sends all chunks. The connections, each on its own thread, take them in turn.
-    func putAll(to server: any Server, connectionCount: Int) throws {
+    ///
+    /// - Parameter fields: Fields of every request.
+    func putAll(
+        to server: any Server, connectionCount: Int, fields: [String] = []
+    ) throws {
         let turns = Turns(content.chunkCount)
         _ = try concurrently(connectionCount) { _ in
-            let connection = try server.connect()
+            let connection = try server.connect(fields: fields)
             while let index = turns.take() { try put(index, on: connection) }
         }
     }
@@ -66,7 +84,7 @@ struct UploadSession: Sendable {
     /// Repeats finalize until the file is there.
     func finalize(on connection: BenchConnection) throws -> Finalized {
         while true {
-            let response = try connection.request("POST", path + "/finalize")
+            let response = try connection.request("POST", path + "/finalize" + query)
                 .require(200, 202, of: "finalize")
             if response.status == 200 {
                 let finalized = try response.decode(Finalized.self)

@@ -1,8 +1,6 @@
 /// The memory of idle sessions and idle connections.
 struct IdleMemory {
     private let bench: Bench
-    /// Time in which a server releases memory that it needed only for a moment.
-    private static let settlingSeconds = 1.0
 
     static func measure(_ bench: Bench) throws -> Measured {
         let idle = IdleMemory(bench: bench)
@@ -14,9 +12,9 @@ struct IdleMemory {
         let server = try KedgeServer(bench)
         // Threads, pools and statements are made with the first sessions and are not measured here.
         try create(bench.scale.parallelConnectionCount * 10, on: server)
-        let before = residentMiB(server)
+        let before = server.settledResidentMiB()
         try create(count, on: server)
-        let after = residentMiB(server)
+        let after = server.settledResidentMiB()
         try server.stop()
         let began = ContinuousClock.now
         let again = try KedgeServer(bench, directory: server.directory)
@@ -47,9 +45,9 @@ struct IdleMemory {
         let count = bench.scale.idleConnectionCount
         let server = try KedgeServer(bench, options: ["--timeouts-idle-seconds", "600"])
         for _ in 0..<bench.scale.parallelConnectionCount { _ = try usedConnection(server) }
-        let before = residentMiB(server)
+        let before = server.settledResidentMiB()
         let connections = try (0..<count).map { _ in try usedConnection(server) }
-        let after = residentMiB(server)
+        let after = server.settledResidentMiB()
         // Each connection is used once more, which shows that it was open while the memory was
         // read.
         for connection in connections { try use(connection) }
@@ -67,10 +65,5 @@ struct IdleMemory {
 
     private func use(_ connection: BenchConnection) throws {
         try connection.request("GET", "/healthz").require(200, of: "a health check")
-    }
-
-    private func residentMiB(_ server: KedgeServer) -> Double {
-        pause(seconds: Self.settlingSeconds)
-        return Double(server.usage.residentKiB) / 1024
     }
 }

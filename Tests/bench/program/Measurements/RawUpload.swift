@@ -28,7 +28,7 @@ struct RawUpload {
 
     static func measure(_ bench: Bench) throws -> Measured {
         let upload = try RawUpload(bench)
-        let hasSwitch = try KedgeServer.hasDurabilitySwitch(bench)
+        let hasSwitch = try KedgeServer.hasOption("--durability", bench)
         let hasSlowSyncs = SlowSyncs.areAvailable
         var samples = Samples()
         for _ in 0..<bench.scale.runs {
@@ -60,17 +60,29 @@ struct RawUpload {
     {
         bench.scratch.settle()
         let server = try KedgeServer(bench, manner: manner)
+        let sample = try Self.sample(
+            of: content, digest: fileDigest, to: server, connectionCount: connectionCount)
+        try server.discard()
+        return sample
+    }
+
+    /// Uploads a file and compares the server's digest.
+    ///
+    /// - Parameter fields: Fields of every request.
+    static func sample(
+        of content: Content, digest: String, to server: KedgeServer, connectionCount: Int,
+        fields: [String] = []
+    ) throws -> TransferSample {
         var answer: UploadSession.Finalized?
         let sample = try TransferSample.measure(server, byteCount: content.byteCount) {
-            let connection = try server.connect()
+            let connection = try server.connect(fields: fields)
             let session = try UploadSession.create(for: content, on: connection)
-            try session.putAll(to: server, connectionCount: connectionCount)
+            try session.putAll(to: server, connectionCount: connectionCount, fields: fields)
             answer = try session.finalize(on: connection)
         }
-        guard answer?.fileHashSha256 == fileDigest else {
+        guard answer?.fileHashSha256 == digest else {
             throw BenchFailure("the server has another SHA-256 of the file")
         }
-        try server.discard()
         return sample
     }
 

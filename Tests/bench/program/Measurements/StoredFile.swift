@@ -5,7 +5,10 @@ struct StoredFile {
     let id: String
 
     /// Uploads the first bytes of the source.
-    init(_ bench: Bench, byteCount: Int) throws {
+    ///
+    /// - Parameter certificate: The certificate of the server that was started again; nil for plain
+    ///   HTTP.
+    init(_ bench: Bench, byteCount: Int, certificate: Certificate? = nil) throws {
         let content = try Content(
             bench.source, byteCount: byteCount, chunkByteCount: bench.scale.chunkByteCount)
         let receiver = try KedgeServer(bench)
@@ -17,6 +20,7 @@ struct StoredFile {
         // A server may write past the page cache, and the downloads to measure read from it.
         try Curl.fetch(bench, path, from: receiver, to: "/dev/null")
         try receiver.stop()
-        server = try KedgeServer(bench, directory: receiver.directory)
+        server = try KedgeServer(
+            bench, certificate: certificate, directory: receiver.directory)
     }
 }

@@ -4,6 +4,7 @@ final class KedgeServer: Server {
     let port: UInt16
     let process: BenchProcess
     let directory: String
+    let certificate: Certificate?
 
     /// Ways to start the server that differ from a user's.
     enum Manner: Sendable {
@@ -17,18 +18,24 @@ final class KedgeServer: Server {
     /// Starts a server and waits until it is ready.
     ///
     /// - Parameters:
+    ///   - certificate: A certificate to speak TLS with; nil for plain HTTP.
     ///   - directory: Directory of data and log; nil makes a new one.
     init(
-        _ bench: Bench, manner: Manner = .plain, options: [String] = [], directory: String? = nil
+        _ bench: Bench, manner: Manner = .plain, options: [String] = [],
+        certificate: Certificate? = nil, directory: String? = nil
     ) throws {
         let directory = try directory ?? bench.scratch.makeDirectory("kedge")
         self.directory = directory
+        self.certificate = certificate
         port = try BenchSocket.freePort()
         var words = [
             bench.settings.kedge, "serve", "--host", "127.0.0.1", "--port", "\(port)", "--data",
             "\(directory)/data",
         ]
         words += options
+        if let certificate {
+            words += ["--tls-certificate", certificate.path, "--tls-key", certificate.keyPath]
+        }
         switch manner {
         case .plain: break
         case .withoutDurability: words += ["--durability", "off"]
@@ -36,12 +43,15 @@ final class KedgeServer: Server {
         }
         process = try BenchProcess(
             words[0], Array(words.dropFirst()), home: directory, log: "\(directory)/server.log")
-        try waitUntil { isReady }
+        try waitUntil { isReady(bench) }
     }
 
-    private var isReady: Bool {
+    private func isReady(_ bench: Bench) -> Bool {
         // Until the server listens, connections are refused.
-        (try? connect().request("GET", "/readyz"))?.status == 200
+        guard certificate == nil else {
+            return (try? Curl.fetch(bench, "/readyz", from: self, to: "/dev/null")) != nil
+        }
+        return (try? connect().request("GET", "/readyz"))?.status == 200
     }
 
     /// Stops the server; its data stays for the next one.
@@ -54,12 +64,12 @@ final class KedgeServer: Server {
         Scratch.remove(directory)
     }
 
-    /// Whether the binary has the measuring switch. Measurements that need it ask once.
-    static func hasDurabilitySwitch(_ bench: Bench) throws -> Bool {
+    /// Whether the binary has an option. Measurements that need it ask once.
+    static func hasOption(_ option: String, _ bench: Bench) throws -> Bool {
         let directory = try bench.scratch.makeDirectory("help")
         let help = try BenchProcess(
             bench.settings.kedge, ["serve", "--help"], home: directory, log: "\(directory)/help")
         _ = try help.wait(limit: 30)
-        return try TextFile.read("\(directory)/help").contains("--durability")
+        return try TextFile.read("\(directory)/help").contains(option)
     }
 }

@@ -5,17 +5,22 @@ final class Nginx: Server {
     let name = "nginx"
     let port: UInt16
     let process: BenchProcess
+    let certificate: Certificate?
     /// The directory of its files.
     let root: String
     private let directory: String
 
-    init(_ bench: Bench) throws {
+    /// - Parameter certificate: A certificate to speak TLS with; nil for plain HTTP.
+    init(_ bench: Bench, certificate: Certificate? = nil) throws {
+        self.certificate = certificate
         directory = try bench.scratch.makeDirectory("nginx")
         root = "\(directory)/files"
         guard mkdir(root, 0o755) == 0 else { throw BenchFailure.system("mkdir \(root)") }
         port = try BenchSocket.freePort()
         let configuration = "\(directory)/nginx.conf"
-        try TextFile.write(Self.configuration(directory: directory, port: port), to: configuration)
+        try TextFile.write(
+            Self.configuration(directory: directory, port: port, certificate: certificate),
+            to: configuration)
         process = try BenchProcess(
             try Executable.require("nginx"),
             ["-c", configuration, "-e", "\(directory)/error.log"],
@@ -25,9 +30,16 @@ final class Nginx: Server {
 
     /// Makes the configuration. Bodies arrive on the file system of the files, so that storing one
     /// is a rename.
-    private static func configuration(directory: String, port: UInt16) -> String {
+    private static func configuration(
+        directory: String, port: UInt16, certificate: Certificate?
+    ) -> String {
         // Started by root, workers would run as another user, who cannot enter the directory.
         let user = getuid() == 0 ? "user root;" : ""
+        let tls =
+            certificate.map { certificate in
+                "ssl_certificate \(certificate.path); ssl_certificate_key \(certificate.keyPath); "
+                    + "ssl_protocols TLSv1.2 TLSv1.3;"
+            } ?? ""
         return """
             worker_processes auto;
             worker_rlimit_nofile 4096;
@@ -45,7 +57,8 @@ final class Nginx: Server {
                 uwsgi_temp_path \(directory)/uwsgi;
                 scgi_temp_path \(directory)/scgi;
                 server {
-                    listen 127.0.0.1:\(port);
+                    listen 127.0.0.1:\(port)\(certificate == nil ? "" : " ssl");
+                    \(tls)
                     root \(directory)/files;
                     client_max_body_size 0;
                     location / { dav_methods PUT; }

@@ -25,6 +25,17 @@ final class SourceFile: Sendable {
         }
     }
 
+    /// Copies a part into a file of its own.
+    func copy(at offset: Int, byteCount: Int, to path: String) throws {
+        let copy = try Descriptor(creating: path)
+        var place = off_t(offset)
+        let end = offset + byteCount
+        while place < end {
+            let count = sendfile(copy.number, file.number, &place, end - Int(place))
+            guard count > 0 else { throw BenchFailure.system("copy to \(path)") }
+        }
+    }
+
     /// Computes the digest of a part as hexadecimal digits.
     func digest(at offset: Int, byteCount: Int) throws -> String {
         var digest = LibcryptoDigest()
