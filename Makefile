@@ -29,7 +29,8 @@ BINARY ?= $$(swift build $(RELEASE) --show-bin-path)/kedge
 VENV := .build-venv
 BENCH_VENV := .build-bench-venv
 BENCH_REQUIREMENTS := Tests/bench/requirements.txt
-BENCH := --rclone $(BENCH_VENV)/bin/rclone --links Tests/bench/links --directory $(BENCH_DIR)
+BENCH := --rclone $(BENCH_VENV)/bin/rclone --links Tests/bench/links --identity Tests/bench/identity \
+    --directory $(BENCH_DIR)
 PYTHON_REQUIREMENTS := Tests/contract/requirements.txt
 GENERATORS_VENV := .build-generators-venv
 GENERATORS_REQUIREMENTS := Tests/contract/generators/requirements.txt

@@ -65,6 +65,9 @@ struct Measurement: Sendable {
             name: "in-flight", summary: "memory with many large uploads in flight",
             run: UploadsInFlight.measure),
         Measurement(
+            name: "auth", summary: "tokens and links beside no credential, and answers about ids",
+            run: AuthCost.measure),
+        Measurement(
             name: "links", summary: "far, lossy and dying links, beside curl, rclone and tuspy",
             run: Links.measure),
     ]

@@ -17,6 +17,11 @@ struct KedgeBench: ParsableCommand {
     var rclone: String?
     @Option(help: "The directory of the scripts that measure links; without it they are left out.")
     var links: String?
+    @Option(
+        help: """
+            The directory of the scripts that issue tokens and hold connections; without it, what \
+            needs them is left out.
+            """) var identity: String?
     @Option(help: "Directory in which everything is written and removed again.")
     var directory = "/tmp"
     @Option(help: "File for the results as JSON.") var output: String?
@@ -55,7 +60,7 @@ struct KedgeBench: ParsableCommand {
         }
         return Settings(
             kedge: kedge, rclone: rclone.flatMap { access($0, X_OK) == 0 ? $0 : nil },
-            linkScripts: links, scale: scale, isSmoke: smoke)
+            linkScripts: links, identityScripts: identity, scale: scale, isSmoke: smoke)
     }
 
     func run() throws {

@@ -18,6 +18,10 @@ struct Scale: Sendable {
     var finalizeLarge = 8 << 30
     /// Number of rounds of the large file, which takes longest.
     var finalizeLargeRounds = 3
+    /// Number of JSON Web Tokens that are verified for the first time.
+    var newTokenCount = 500
+    /// Number of requests for ids of other owners, and as many for unknown ids.
+    var foreignAskCount = 10_000
     var statusChunkCount = 100_000
     let statusAsks = 20
     var idleSessionCount = 10_000
@@ -33,7 +37,7 @@ struct Scale: Sendable {
 
     static let full = Scale()
 
-    /// Runs everything once and small, in 60 seconds.
+    /// Runs everything once and small, in two minutes.
     static var smoke: Scale {
         var scale = Scale()
         scale.runs = 1
@@ -43,6 +47,8 @@ struct Scale: Sendable {
         scale.parallelSessionCount = 320
         scale.finalizeMedium = 64 << 20
         scale.finalizeLarge = 0
+        scale.newTokenCount = 50
+        scale.foreignAskCount = 500
         scale.statusChunkCount = 2000
         scale.idleSessionCount = 1000
         scale.slowUploadCount = 50

@@ -6,6 +6,8 @@ struct Settings: Sendable {
     let rclone: String?
     /// The directory of the scripts that measure links; nil when there is none.
     let linkScripts: String?
+    /// The directory of the scripts that issue tokens and hold connections; nil when there is none.
+    let identityScripts: String?
     let scale: Scale
     let isSmoke: Bool
 

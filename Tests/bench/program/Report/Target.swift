@@ -9,6 +9,8 @@ struct Target: Sendable {
     /// The comparison.
     enum Condition: Sendable {
         case ofPeer(atLeast: Double)
+        /// The ratio differs from one by less than this.
+        case nearPeer(within: Double)
         case ofFloor(atLeast: Double)
         case value(atMost: Double)
     }
@@ -16,6 +18,7 @@ struct Target: Sendable {
     func isMet(by row: Row) -> Bool {
         switch condition {
         case .ofPeer(let least): row.ratio.map { $0 >= least } ?? false
+        case .nearPeer(let bound): row.ratio.map { abs($0 - 1) < bound } ?? false
         case .ofFloor(let least): row.floorRatio.map { $0 >= least } ?? false
         case .value(atMost: let most): row.ours.median <= most
         }
@@ -24,6 +27,7 @@ struct Target: Sendable {
     var text: String {
         switch condition {
         case .ofPeer(let least): ">= \(least) x peer"
+        case .nearPeer(let bound): "< \(Int((bound * 100).rounded())) % from peer"
         case .ofFloor(let least): ">= \(least) x floor"
         case .value(atMost: let most): "<= \(most.formatted)"
         }
@@ -58,6 +62,13 @@ struct Target: Sendable {
         Target(row: "status-whole-ranges.time", condition: .value(atMost: 20)),
         Target(row: "status-gaps-ranges.time", condition: .value(atMost: 20)),
         Target(row: "status-whole-ranges.answer", condition: .value(atMost: 4)),
+        Target(row: "auth-token.rate", condition: .ofPeer(atLeast: 0.95)),
+        Target(row: "auth-jwt.rate", condition: .ofPeer(atLeast: 0.95)),
+        Target(row: "auth-link.rate", condition: .ofPeer(atLeast: 0.93)),
+        Target(row: "auth-upload.speed", condition: .ofPeer(atLeast: 0.99)),
+        Target(row: "auth-jwt.verification", condition: .value(atMost: 0.25)),
+        Target(row: "auth-foreign-session.time", condition: .nearPeer(within: 0.03)),
+        Target(row: "auth-foreign-file.time", condition: .nearPeer(within: 0.03)),
         Target(row: "idle-connections.memory", condition: .value(atMost: 40), limit: 48),
         Target(row: "slow-uploads.memory", condition: .value(atMost: 96), limit: 200),
         Target(row: "in-flight.memory", condition: .value(atMost: 64), limit: 76),
