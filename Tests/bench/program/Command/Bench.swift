@@ -68,6 +68,12 @@ struct Measurement: Sendable {
             name: "auth", summary: "tokens and links beside no credential, and answers about ids",
             run: AuthCost.measure),
         Measurement(
+            name: "quota", summary: "sessions created with quotas, beside none",
+            run: QuotaCost.measure),
+        Measurement(
+            name: "metrics", summary: "the answer to a scrape",
+            run: MetricsTime.measure),
+        Measurement(
             name: "links", summary: "far, lossy and dying links, beside curl, rclone and tuspy",
             run: Links.measure),
     ]

@@ -22,6 +22,9 @@ struct Scale: Sendable {
     var newTokenCount = 500
     /// Number of requests for ids of other owners, and as many for unknown ids.
     var foreignAskCount = 10_000
+    /// Number of sessions that an owner creates with and without quotas.
+    var quotaSessionCount = 5000
+    let metricsAsks = 200
     var statusChunkCount = 100_000
     let statusAsks = 20
     var idleSessionCount = 10_000
@@ -49,6 +52,7 @@ struct Scale: Sendable {
         scale.finalizeLarge = 0
         scale.newTokenCount = 50
         scale.foreignAskCount = 500
+        scale.quotaSessionCount = 500
         scale.statusChunkCount = 2000
         scale.idleSessionCount = 1000
         scale.slowUploadCount = 50

@@ -69,6 +69,8 @@ struct Target: Sendable {
         Target(row: "auth-jwt.verification", condition: .value(atMost: 0.25)),
         Target(row: "auth-foreign-session.time", condition: .nearPeer(within: 0.03)),
         Target(row: "auth-foreign-file.time", condition: .nearPeer(within: 0.03)),
+        Target(row: "quota-creates.rate", condition: .ofPeer(atLeast: 0.85)),
+        Target(row: "metrics.time", condition: .value(atMost: 5)),
         Target(row: "idle-connections.memory", condition: .value(atMost: 40), limit: 48),
         Target(row: "slow-uploads.memory", condition: .value(atMost: 96), limit: 200),
         Target(row: "in-flight.memory", condition: .value(atMost: 64), limit: 76),
