@@ -71,6 +71,9 @@ struct Measurement: Sendable {
             name: "quota", summary: "sessions created with quotas, beside none",
             run: QuotaCost.measure),
         Measurement(
+            name: "tls", summary: "transfers with TLS by curl, beside none and nginx",
+            run: TLSTransfers.measure),
+        Measurement(
             name: "metrics", summary: "the answer to a scrape",
             run: MetricsTime.measure),
         Measurement(

@@ -29,6 +29,7 @@ struct Scale: Sendable {
     let statusAsks = 20
     var idleSessionCount = 10_000
     let idleConnectionCount = 1000
+    var idleTLSConnectionCount = 1000
     var slowUploadCount = 1000
     let slowBytesPerSecond = 100 << 10
     var slowSeconds = 20
@@ -55,6 +56,7 @@ struct Scale: Sendable {
         scale.quotaSessionCount = 500
         scale.statusChunkCount = 2000
         scale.idleSessionCount = 1000
+        scale.idleTLSConnectionCount = 200
         scale.slowUploadCount = 50
         scale.slowSeconds = 8
         scale.inFlightCount = 16
