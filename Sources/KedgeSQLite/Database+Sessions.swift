@@ -9,6 +9,14 @@ extension Database {
             .map { try SessionRow($0) }
     }
 
+    /// Returns the session, or nil. Another owner's session costs no more than an unknown one.
+    func session(_ id: SessionID, of owner: OwnerID) throws -> SessionRow? {
+        try row(
+            "SELECT \(SessionRow.columns) FROM session WHERE id = ? AND owner = ?",
+            [id.text, owner.text]
+        ).map { try SessionRow($0) }
+    }
+
     /// Returns the session; throws `notFound` when there is none.
     func knownSession(_ id: SessionID) throws -> SessionRow {
         guard let session = try session(id) else { throw MetadataError.notFound }

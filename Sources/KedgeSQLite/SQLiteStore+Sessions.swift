@@ -65,9 +65,7 @@ extension SQLiteStore {
 
     package func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
         try await commits.read { db in
-            guard let session = try db.session(id), session.record.owner == owner else {
-                return nil
-            }
+            guard let session = try db.session(id, of: owner) else { return nil }
             return SessionProgress(
                 record: session.record, chunks: try db.chunks(of: session),
                 partials: try db.partials(of: session))

@@ -122,7 +122,11 @@ package actor SessionRegistry {
                 if entries[id]?.session === session { forget(id) }
                 continue
             }
-            guard session.owner == owner else { throw EngineError(.sessionNotFound) }
+            guard session.owner == owner else {
+                // As for an unknown id: the time of the answer must not show that there is one.
+                _ = try await load(Key(id: id, owner: owner))
+                throw EngineError(.sessionNotFound)
+            }
             // If several loads ended together, the first one counts.
             if let first = entries[id]?.session, first !== session { continue }
             entries[id, default: Entry(session: session)].userCount += 1

@@ -3,6 +3,14 @@ package import KedgeModel
 
 extension PostgresStore {
     package func changes(of id: SessionID, since revision: Int64) async throws -> SessionChanges? {
+        try await changes(of: id, since: revision, ownedBy: nil)
+    }
+
+    /// - Parameter owner: Another owner's session is not found, and costs no more than an unknown
+    ///   one; nil finds every session.
+    func changes(
+        of id: SessionID, since revision: Int64, ownedBy owner: OwnerID?
+    ) async throws -> SessionChanges? {
         try await single { db in
             // One statement, so that the result is one snapshot.
             let found = try db.query(
@@ -39,8 +47,8 @@ extension PostgresStore {
                     ) AS kept
                     WHERE session.revision <> $2
                 ) AS part ON true
-                WHERE session.id = $1
-                """, [.text(id.text), .int8(revision)]
+                WHERE session.id = $1 AND ($3::text IS NULL OR session.owner = $3)
+                """, [.text(id.text), .int8(revision), .text(owner?.text)]
             ).firstRow
             return try found.map { try SessionChanges($0, since: revision) }
         }

@@ -73,9 +73,7 @@ extension PostgresStore {
     }
 
     package func progress(of id: SessionID, owner: OwnerID) async throws -> SessionProgress? {
-        guard let all = try await changes(of: id, since: -1), all.record.owner == owner else {
-            return nil
-        }
+        guard let all = try await changes(of: id, since: -1, ownedBy: owner) else { return nil }
         return SessionProgress(
             record: all.record, chunks: all.chunks, partials: all.partials ?? [],
             revision: all.revision)

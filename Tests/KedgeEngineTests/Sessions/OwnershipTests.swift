@@ -82,6 +82,26 @@ import Testing
         }
     }
 
+    /// Otherwise the time of the answer would show which sessions exist.
+    @Test func `a stranger's request reads the store whether the session is in memory or unknown`()
+        async throws
+    {
+        let node = try await fixture.start()
+        let mine = try await node.begin(sampleBytes(2500))
+        try await node.put(0, of: mine)
+        let reads = Shared(0)
+        node.metadata.before { call in
+            if call == .progress { _ = reads.increment() }
+        }
+        for (id, expected) in [(SessionID.random(), 1), (mine.id, 2)] {
+            await #expect(throws: EngineError(.sessionNotFound)) {
+                try await node.engine.sessionStatus(id, owner: .stranger)
+            }
+            #expect(reads.value == expected)
+        }
+        #expect(try await node.status(of: mine).sessionId == mine.id)
+    }
+
     /// The stranger's request is on its way to the store when the owner's arrives.
     @Test func `a stranger's pending request does not become the owner's answer`() async throws {
         var node = try await fixture.start()
