@@ -129,6 +129,7 @@ test: deps test-deps ## Run every test
 	    Tests/examples/check_examples.sh "$$(swift build --show-bin-path)/kedge" \
 	    "$$(swift build --show-bin-path)/upload-example"
 	$(IDENTITY_VENV)/bin/python Tests/identity/check_jwt.py "$$(swift build --show-bin-path)/kedge"
+	$(CLIENTS_VENV)/bin/python Tests/demo/identity.py "$$(swift build --show-bin-path)/kedge"
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/clients/run_clients.sh "$$(swift build --show-bin-path)/kedge" $(CLIENTS_MIB)
 
@@ -189,6 +190,11 @@ torture: test-deps ## Look for a broken promise (TORTURE_SECONDS=simulated and c
 	swift build --build-tests
 	PATH="$(CURDIR)/$(CLIENTS_VENV)/bin:$$PATH" \
 	    Tests/torture/torture.sh $(TORTURE_SECONDS) "$$(swift build --show-bin-path)"
+
+.PHONY: demo-identity
+demo-identity: deps test-deps ## Tokens, links, quotas, TLS and metrics as one story of a minute
+	swift build --product kedge
+	$(CLIENTS_VENV)/bin/python Tests/demo/identity.py "$$(swift build --show-bin-path)/kedge"
 
 .PHONY: fuzz
 fuzz: deps ## Fuzz every parser under the address sanitizer (FUZZ_SECONDS=total)

@@ -16,6 +16,7 @@ import signal
 import threading
 import time
 import urllib.parse
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,8 +67,9 @@ class TusJsClient:
 class PageServer:
     """Serves the page, tus-js-client and the file to upload, and takes what pages report."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, directory: Path = PAGES) -> None:
         self._source = source
+        self._directory = directory
         self._client = TusJsClient()
         self._reports: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
         pages = self
@@ -140,15 +142,16 @@ class PageServer:
         if path.startswith("/bundle/"):
             return self._client.read(path.removeprefix("/bundle/"))
         if path in ("/index.html", "/page.js"):
-            return (PAGES / path[1:]).read_bytes()
+            return (self._directory / path[1:]).read_bytes()
         raise FileNotFoundError(path)
 
 
 class Browser:
     """Lets a new Chromium, with nothing in its profile, open a page and waits for what the page reports."""
 
-    def __init__(self, pages: PageServer) -> None:
+    def __init__(self, pages: PageServer, options: Sequence[str] = ()) -> None:
         self._pages = pages
+        self._options = options
 
     def run(self, scenario: str, service: str, *, origin: str | None = None, **more: str) -> dict[str, Any]:
         """Runs a scenario of page.js against a service; raises `Violation` when it fails."""
@@ -163,7 +166,7 @@ class Browser:
                 # Its sandbox wants rights that a container seldom gives. These pages are ours.
                 program, "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
                 "--no-first-run", "--disable-background-networking", "--disable-breakpad",
-                "--enable-logging=stderr", f"--user-data-dir={scratch.path / 'profile'}", address,
+                "--enable-logging=stderr", f"--user-data-dir={scratch.path / 'profile'}", *self._options, address,
             ], scratch.path / "log", environment=self._environment(scratch.path))
             try:
                 report = self._pages.await_report(run, browser)
