@@ -22,9 +22,9 @@ extension ReconnectingConnection {
     ///
     /// READ COMMITTED with explicit locks: each statement sees the transactions committed before
     /// it, so a decision first locks and then reads in a later statement. Locks are taken in the
-    /// order link, session, chunks, file, owner, blob, blob_scrub, superseded_blob, garbage. Triggers
-    /// lock the owner; a transaction that changes several locks them first, in the order of their
-    /// text.
+    /// order link, session, chunks, file, owner, blob, blob_scrub, superseded_blob, garbage.
+    /// Triggers lock the owner; a transaction that changes several locks them first, in the order
+    /// of their text.
     ///
     /// If COMMIT is not acknowledged, the outcome is looked up by the transaction's number. If the
     /// server does not know it, the body runs again: every body detects an earlier success and

@@ -34,7 +34,7 @@ extension PostgresConnection {
     ///   - isAdopting: Whether a session to adopt was named, even if it cannot be adopted.
     func insert(
         _ record: SessionRecord, of client: String?, isAdopting: Bool, _ old: SessionRow?
-    ) throws -> CreatedSession {
+    ) throws -> InsertedSession {
         guard let old else { return try insertOrFind(record, of: client, isAdopting: isAdopting) }
         let reserved = try firstReservation(of: record, adopting: old)
         try releaseBlob(of: old)
@@ -58,7 +58,7 @@ extension PostgresConnection {
                 "UPDATE \(table) SET session = $1, writer = NULL, revision = 0 WHERE session = $2",
                 [.int8(number), .int8(old.number)])
         }
-        return CreatedSession(
+        return InsertedSession(
             number: number, record: record, newReservation: reserved ?? record.fileSize ?? 0)
     }
 
@@ -77,20 +77,20 @@ extension PostgresConnection {
 
     private func insertOrFind(
         _ record: SessionRecord, of client: String?, isAdopting: Bool
-    ) throws -> CreatedSession {
+    ) throws -> InsertedSession {
         let reserved = try firstReservation(of: record, adopting: nil)
         let inserted = try insert(
             record, of: client, isEmpty: record.sourceIDs == nil, stagingState: nil, revision: 0,
             reserving: reserved)
         if let inserted {
-            return CreatedSession(
+            return InsertedSession(
                 number: inserted, record: record,
                 newReservation: reserved ?? record.fileSize ?? 0)
         }
         guard let stored = try session(record.id),
             stored.isFirstRun(of: record, isAdopting: isAdopting)
         else { throw MetadataError.failed("the id of a session is in use") }
-        return CreatedSession(number: stored.number, record: stored.record)
+        return InsertedSession(number: stored.number, record: stored.record)
     }
 
     /// Inserts the record unchanged. Returns the row's number, or nil when the id is taken.
@@ -129,7 +129,7 @@ extension PostgresConnection {
 }
 
 /// A session that was created, now or by an earlier run of the same call.
-struct CreatedSession {
+struct InsertedSession {
     let number: Int64
     let record: SessionRecord
     /// The bytes reserved by this run; nil when an earlier one has created the session.

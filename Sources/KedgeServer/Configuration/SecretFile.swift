@@ -45,3 +45,12 @@ enum SecretFile {
         return Array(line)
     }
 }
+
+extension ProxyIdentitySettings {
+    /// Reads the file with the secret; nil if the address of the proxy is enough.
+    ///
+    /// - Throws: ``ConfigurationError``
+    func readSecret() throws -> [UInt8]? {
+        try secretFile.map { try SecretFile.read($0, setting: "proxy.secretFile") }
+    }
+}

@@ -20,13 +20,6 @@ package struct ProxyIdentitySettings: Sendable {
         self.scopes = scopes
     }
 
-    /// Reads the file with the secret; nil if the address of the proxy is enough.
-    ///
-    /// - Throws: ``ConfigurationError``
-    func readSecret() throws -> [UInt8]? {
-        try secretFile.map { try SecretFile.read($0, setting: "proxy.secretFile") }
-    }
-
     private static let otherFields: Set<HTTPField.Name> = [
         .authorization, .cookie, .host, .kedgeOwner, .kedgeProxySecret, .xForwardedFor,
         .xRequestID,

@@ -16,25 +16,25 @@ import Testing
         try await withTokenServer { server in
             let admin = try await server.makeToken([.admin])
             let limited = try await change(
-                "alice", #"{"limits":{"maxStoredBytes":1000,"maxOpenSessions":0}}"#, admin,
+                "bob", #"{"limits":{"maxStoredBytes":1000,"maxOpenSessions":0}}"#, admin,
                 on: server
             ).decoded(OwnerDescription.self)
-            #expect(limited.owner == "alice")
+            #expect(limited.owner == "bob")
             #expect(limited.limits == OwnerLimitValues(maxStoredBytes: 1000, maxOpenSessions: 0))
             #expect(!limited.isBlocked)
-            let blocked = try await change("alice", #"{"isBlocked":true}"#, admin, on: server)
+            let blocked = try await change("bob", #"{"isBlocked":true}"#, admin, on: server)
                 .decoded(OwnerDescription.self)
             #expect(blocked.limits == limited.limits)
             #expect(blocked.isBlocked)
             let reset = try await change(
-                "alice", #"{"limits":{"maxFileBytes":5}}"#, admin, on: server
+                "bob", #"{"limits":{"maxFileBytes":5}}"#, admin, on: server
             ).decoded(OwnerDescription.self)
             #expect(reset.limits == OwnerLimitValues(maxFileBytes: 5))
             #expect(reset.isBlocked)
-            let shown = try await server.get("/owners/alice", admin.fields)
+            let shown = try await server.get("/owners/bob", admin.fields)
                 .decoded(OwnerDescription.self)
             #expect(shown == reset)
-            let record = try #require(try await server.owners.owner(OwnerID("alice")))
+            let record = try #require(try await server.owners.owner(OwnerID("bob")))
             #expect(record.limits == OwnerLimits(maxFileBytes: 5))
         }
     }
