@@ -34,11 +34,12 @@ struct OwnerQuotaTests {
         try full.requireRoom(forFileOf: 9, growth: -1)
     }
 
-    @Test(arguments: [
-        (Int64(0), Int64(10), OwnerQuota.reservationStep),
-        (Int64(5), OwnerQuota.reservationStep + 100, OwnerQuota.reservationStep + 100),
-        (Int64(100), Int64(101), 100 + OwnerQuota.reservationStep),
-    ] as [(Int64, Int64, Int64)])
+    @Test(
+        arguments: [
+            (Int64(0), Int64(10), OwnerQuota.reservationStep),
+            (Int64(5), OwnerQuota.reservationStep + 100, OwnerQuota.reservationStep + 100),
+            (Int64(100), Int64(101), 100 + OwnerQuota.reservationStep),
+        ] as [(Int64, Int64, Int64)])
     func `a reservation grows by a step, or by more if that does not suffice`(
         reserved: Int64, end: Int64, expected: Int64
     ) throws {
