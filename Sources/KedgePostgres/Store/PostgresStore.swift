@@ -62,7 +62,8 @@ package final class PostgresStore: FleetMetadataStore {
             ? ChangeListener(string, configuration: configuration, onNotice: onNotice) : nil
         return PostgresStore(
             pool: pool, clock: clock, listener: listener, metrics: metrics,
-            ownerQueue: OwnerQueue(waitingLimit: configuration.waitingLimit))
+            ownerQueue: OwnerQueue(
+                waitingLimit: configuration.waitingLimit, timeout: configuration.timeout))
     }
 
     package var databaseClock: any WallClock { clock }
