@@ -57,7 +57,11 @@ extension SQLiteStore {
                 guard session.record.finalDigest == digest else { return nil }
                 return try session.record.fileID.flatMap { try db.file($0) }
             }
-            guard session.record.canBecome(stored, digest), try db.claimedEnd(of: session) == 0,
+            // A session whose reservation ended with a final upload has to send its bytes: then
+            // the start of its finalize checks the quota.
+            guard session.record.canBecome(stored, digest),
+                session.reservation >= stored.byteCount,
+                try db.claimedEnd(of: session) == 0,
                 let source = try db.chunkList(of: stored, digest)
             else { return nil }
             try db.run(

@@ -58,7 +58,10 @@ extension PostgresStore {
                 guard session.record.finalDigest == digest else { return nil }
                 return try session.record.fileID.flatMap { try db.file($0) }
             }
-            guard session.record.canBecome(stored, digest), try !db.hasBytes(session),
+            // A session whose reservation ended with a final upload has to send its bytes: then
+            // the start of its finalize checks the quota.
+            guard session.record.canBecome(stored, digest),
+                session.reservation >= stored.byteCount, try !db.hasBytes(session),
                 let source = try db.lockedChunkList(of: stored, digest)
             else { return nil }
             _ = try db.query(

@@ -80,6 +80,30 @@ extension QuotaConformance {
             _ = try await store.completeFinalize(of: source.id, at: Sample.time(30))
             #expect(try await sums(store) == [100, 0, 1])
         },
+        Case("an emptied partial upload without a reservation takes no stored bytes") { store in
+            let stored = try await makeSource(store)
+            let digest = Sample.digest("part")
+            _ = try await store.beginFinalize(of: stored.id, digest: digest, fileID: .random())
+            _ = try await store.completeFinalize(of: stored.id, at: Sample.time(10))
+            let source = try await makeSource(store)
+            let record = makeFinal([source, try await makeSource(store)], fileSize: 200)
+            #expect(try await create(record, in: store, within: .none) == .created(record))
+            _ = try await complete(record, store)
+            try await store.invalidateChunks([0], of: source.id)
+            let shape = Sample.shape(byteCount: 100, verifiedSince: 10)
+            let file = try await store.completeFinalize(
+                of: source.id, from: shape, digest: digest, fileID: .random(),
+                at: Sample.time(20))
+            #expect(file == nil)
+            #expect(try await sums(store) == [300, 0, 2])
+            // A session with a reservation does.
+            let other = try await store.make(Sample.session(fileSize: 100))
+            let copy = try await store.completeFinalize(
+                of: other.id, from: shape, digest: digest, fileID: .random(),
+                at: Sample.time(20))
+            #expect(copy != nil)
+            #expect(try await sums(store) == [400, 0, 2])
+        },
     ]
 
     static let owners = [

@@ -55,7 +55,8 @@ extension SimulatedMetadata {
                 guard session.record.finalDigest == digest else { return nil }
                 return session.record.fileID.flatMap { rows.file($0) }
             }
-            guard session.record.canBecome(stored, digest), session.claimedEnd == 0,
+            guard session.record.canBecome(stored, digest),
+                session.reservation >= stored.byteCount, session.claimedEnd == 0,
                 let source = rows.files(like: stored).first(where: { $0.digest == digest }),
                 let digests = rows.files[source.id]?.digests,
                 stored.isWhole(chunkCount: digests.count, byteCount: source.byteCount)
