@@ -54,7 +54,10 @@ extension TransferStore {
         }
         var change = RowChange(row, in: database)
         change.set(.givenSessionID, given.text)
-        if let link = wanted.sessionLink { change.set(.sessionLink, link) }
+        // Only the credential of this command: a link kept before may be that of another session,
+        // permit new uploads alone, or be one that the service refuses.
+        change.set(.link, wanted.link)
+        change.set(.sessionLink, wanted.sessionLink)
         if existing.sessionID != given || !isSame { try begin(wanted, &change) }
         return try written(change, existing, wanted, in: database)
     }
