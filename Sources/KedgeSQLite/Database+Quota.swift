@@ -32,7 +32,9 @@ extension Database {
         try run(
             "UPDATE session SET reserved_bytes = ? WHERE number = ?",
             [
-                try quota.reservation(covering: end, beyond: session.reservation),
+                try quota.reservation(
+                    covering: end, beyond: session.reservation,
+                    upTo: session.record.maxByteCount),
                 session.number,
             ])
     }

@@ -108,12 +108,15 @@ extension OwnerQuota {
     /// - Parameters:
     ///   - end: Offset after the last received byte.
     ///   - reserved: The present reservation, less than `end`.
+    ///   - maxByteCount: Maximum size of the session's file; nil for none. More than that would be
+    ///     room that other uploads of the owner lack.
     /// - Throws: ``MetadataError/quotaExceeded(_:)``
     package func reservation(
-        covering end: Int64, beyond reserved: Int64
+        covering end: Int64, beyond reserved: Int64, upTo maxByteCount: Int64? = nil
     ) throws(MetadataError) -> Int64 {
         let needed = end - reserved
-        var growth = max(needed, Self.reservationStep)
+        let step = min(Self.reservationStep, (maxByteCount ?? .max) - reserved)
+        var growth = max(needed, step)
         if limits.fileBytes > 0 {
             guard end <= limits.fileBytes else {
                 throw refusal(.fileBytes, limit: limits.fileBytes, without: 0)

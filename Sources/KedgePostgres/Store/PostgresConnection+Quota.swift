@@ -43,7 +43,8 @@ extension PostgresConnection {
     ) throws {
         guard session.record.fileSize == nil, end > session.reservation else { return }
         let quota = try quota(of: session.record.owner, within: limits, locks: true)
-        let reserved = try quota.reservation(covering: end, beyond: session.reservation)
+        let reserved = try quota.reservation(
+            covering: end, beyond: session.reservation, upTo: session.record.maxByteCount)
         _ = try query(
             "UPDATE session SET reserved_bytes = $2 WHERE number = $1",
             [.int8(session.number), .int8(reserved)])

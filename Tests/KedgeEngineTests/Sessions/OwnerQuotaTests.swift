@@ -54,5 +54,6 @@ struct OwnerQuotaTests {
         let small = quota(QuotaLimits(fileBytes: 50))
         #expect(try small.reservation(covering: 20, beyond: 10) == 50)
         #expect(throws: MetadataError.self) { _ = try small.reservation(covering: 51, beyond: 10) }
+        #expect(try quota(.none).reservation(covering: 20, beyond: 10, upTo: 30) == 30)
     }
 }

@@ -35,7 +35,8 @@ extension MetadataRows {
             end > session.reservation
         else { return }
         let reserved = try quota(of: session.record.owner, within: limits)
-            .reservation(covering: end, beyond: session.reservation)
+            .reservation(
+                covering: end, beyond: session.reservation, upTo: session.record.maxByteCount)
         sessions[id]?.reservedBytes = reserved
     }
 
