@@ -15,6 +15,8 @@ DEB_DIR ?= .build
 BENCH_DIR ?= /tmp
 BENCH_OPTIONS ?=
 CLIENTS_MIB ?= 200
+# A binary of the version before.
+OLDER ?=
 STORM_OPTIONS ?= --lifetime 150
 STORM_SMALL ?= --files 20 --mib 24 --seconds 3 --lifetime 60
 
@@ -45,9 +47,10 @@ VENVS := $(VENV) $(GENERATORS_VENV) $(CLIENTS_VENV) $(EXAMPLES_VENV) $(IDENTITY_
 # what is measured in seconds, such as a slow body, is measured wrongly.
 WIDTH := --experimental-maximum-parallelization-width 6
 # What `make` allows to be skipped: tests that take minutes are part of `make torture`, no package of Debian
-# brings kubectl, no processor has all instructions for hashing, and ratios are not stored for all kinds.
+# brings kubectl, no processor has all instructions for hashing, ratios are not stored for all kinds, and a
+# binary of the version before is built elsewhere.
 # Everything else that cannot run is a failure; see Tests/support/skip.sh.
-export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8 ratios)
+export ALLOW_SKIP := $(strip $(ALLOW_SKIP) long-runs kubectl sha-ni avx512 avx2 armv8 ratios older-version)
 # Targets whose tests need no other process and end within seconds.
 QUICK_TESTS := KedgeModel|KedgeMetrics|KedgeContainers|KedgeHash|KedgeSecrets|KedgeIdentity|KedgeJWT|KedgeFiles|KedgeSQLite|KedgeDisk|KedgeCurl
 # The same of other targets: the conformance kit in memory, and state machines.
@@ -145,6 +148,7 @@ check: ## Check quickly: format, lint, unit tests and conformance in memory
 check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers, torture
 	.ci/run
 	$(MAKE) --no-print-directory test-package
+	$(MAKE) --no-print-directory test-upgrade
 	$(MAKE) --no-print-directory test-tsan
 	$(MAKE) --no-print-directory test-release-tsan
 	$(MAKE) --no-print-directory fuzz
@@ -155,6 +159,12 @@ check-all: ## Check everything, also what takes hours: test, sanitizers, fuzzers
 test-package: build test-deps ## Test the Debian package, and the library as a dependency
 	Tests/install/check_deb.sh "$(BINARY)"
 	Tests/install/check_library.sh "$(BINARY)" .build-library
+
+.PHONY: test-upgrade
+test-upgrade: test-deps ## Upgrade a fleet node by node, from the binary OLDER=PATH
+	swift build --product kedge
+	python3 Tests/fleet/rolling_upgrade.py --older "$(OLDER)" \
+	    --newer "$$(swift build --show-bin-path)/kedge"
 
 .PHONY: test-release-tsan
 test-release-tsan: test-deps ## Run the quick tests as a release build under the thread sanitizer
