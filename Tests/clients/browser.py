@@ -141,7 +141,7 @@ class PageServer:
             return self._client.entry
         if path.startswith("/bundle/"):
             return self._client.read(path.removeprefix("/bundle/"))
-        if path in ("/index.html", "/page.js"):
+        if path in ("/index.html", "/page.js", "/film.js"):
             return (self._directory / path[1:]).read_bytes()
         raise FileNotFoundError(path)
 

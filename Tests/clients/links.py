@@ -3,21 +3,22 @@
 import json
 import subprocess
 import urllib.request
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from service import Service, Source, download, expect
 from uploaders import UPLOADERS
 
-# Those that use the address as it is, with its query.
-NAMES = ("tuspy", "aiotus", "aiotus in parts")
+# Those that use the address as it is, with its query. aiotus names parts by their paths alone, without their links.
+NAMES = ("tuspy", "aiotus")
 
 
 class LinkedService(Service):
     """A service with tokens. Only the test has one, to make links."""
 
-    def __init__(self, binary: Path, directory: Path) -> None:
-        super().__init__(binary, directory, ["--identity-mode", "tokens"])
+    def __init__(self, binary: Path, directory: Path, options: Sequence[str] = ()) -> None:
+        super().__init__(binary, directory, ["--identity-mode", "tokens", *options])
         self.token = ""
 
     def start(self) -> None:
@@ -28,11 +29,11 @@ class LinkedService(Service):
         self.token = made.stdout.strip()
         super().start()
 
-    def make_link(self, **members: Any) -> dict[str, str]:
-        """The answer of the service."""
+    def make_link(self, token: str | None = None, **members: Any) -> dict[str, str]:
+        """Makes a link with the token of the test, or another one; returns the answer of the service."""
         request = urllib.request.Request(
             f"{self.url}/links", json.dumps(members | {"expiresInSeconds": 3600}).encode(),
-            {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"})
+            {"Authorization": f"Bearer {token or self.token}", "Content-Type": "application/json"})
         with urllib.request.urlopen(request, timeout=60) as answer:
             return dict(json.load(answer))
 
@@ -43,12 +44,21 @@ class LinkedService(Service):
         with urllib.request.urlopen(request, timeout=60) as answer:
             return str(answer.headers["Content-Location"]).removeprefix("/files/")
 
+    def get_link(self, file: str, token: str | None = None, **members: Any) -> str:
+        """The address that gives a file to everyone who has it."""
+        return self.make_link(token, op="get", fileId=file, **members)["url"]
+
+    def check_file(self, file: str, source: Source, token: str | None = None) -> None:
+        """Downloads a file by link and compares it with its source."""
+        found = download(self.get_link(file, token))
+        expect(found.byte_count == source.byte_count,
+               f"{found.byte_count} bytes came back of {source.byte_count}")
+        expect(found.sha256 == source.sha256, "the bytes that came back are not those that were sent")
+
 
 def check_links(service: LinkedService, name: str, proxy: str, source: Source) -> None:
     """Uploads and downloads the source by links through the proxy."""
     put = service.make_link(op="put", uses=100, maxFileSize=source.byte_count)
     upload = UPLOADERS[name](proxy + put["tusUrl"].removeprefix(service.url), source.path)
     expect("?link=kl1." in upload, f"the upload's address has no link: {upload.partition('?')[0]}")
-    get = service.make_link(op="get", fileId=service.file_of(upload))
-    found = download(get["url"])
-    expect(found.sha256 == source.sha256, "the bytes that came back are not those that were sent")
+    service.check_file(service.file_of(upload), source)

@@ -16,6 +16,8 @@ class MeteredLink:
         # Bytes that went towards clients on all connections.
         self.byte_count = 0
         self.cut_count = 0
+        # Most connections of clients that were open at the same time.
+        self.most_connections = 0
         self._upstream = port
         self._bytes_per_connection = bytes_per_connection
         self._bytes_per_second = bytes_per_second
@@ -80,6 +82,7 @@ class MeteredLink:
         server.settimeout(None)
         with self._may_pass:
             self._open |= {client, server}
+            self.most_connections = max(self.most_connections, len(self._open) // 2)
         questions = threading.Thread(target=self._pass_questions, args=(client, server), daemon=True)
         questions.start()
         self._pass_answers(server, client)

@@ -1,6 +1,8 @@
 // What a page does that uploads to Kedge from another origin. The address names the scenario and the service;
 // what came of it goes to /report.
 
+import { makeFilm, watchFilm } from "/film.js";
+
 const parameters = new URLSearchParams(location.search);
 const service = parameters.get("service");
 const MEBIBYTE = 1 << 20;
@@ -27,12 +29,15 @@ async function pickFile() {
   });
 }
 
-// An upload by tus-js-client that goes on after as many failures as there may be.
+// An upload by tus-js-client that goes on after as many failures as there may be. The address may name a link to use
+// as endpoint, or a token.
 function tusUpload(file, options = {}) {
   let upload;
+  const token = parameters.get("token");
   const end = new Promise((resolve, reject) => {
     upload = new Upload(file, {
-      endpoint: `${service}/tus/`,
+      endpoint: parameters.get("endpoint") ?? `${service}/tus/`,
+      headers: token ? { Authorization: `Bearer ${token}` } : {},
       metadata: { filename: file.name, filetype: file.type },
       retryDelays: Array(1000).fill(50),
       onSuccess: () => resolve({ url: upload.url }),
@@ -52,16 +57,19 @@ async function tus() {
 // Each part is an upload of its own; the service puts them together.
 async function tusInParts() {
   const concats = [];
+  let linkCount = 0;
   const { upload, end } = tusUpload(await pickFile(), {
     parallelUploads: 3,
     onAfterResponse: (request, response) => {
       if (request.getMethod() === "POST" && response.getStatus() === 201) {
-        concats.push(request.getHeader("Upload-Concat").split(";")[0]);
+        const [kind, parts = ""] = request.getHeader("Upload-Concat").split(";");
+        concats.push(kind);
+        linkCount += parts.split(" ").filter((part) => part.includes("?link=kl1.")).length;
       }
     },
   });
   upload.start();
-  return { ...(await end), concats };
+  return { ...(await end), concats, linkCount };
 }
 
 // The page goes away while bytes are on their way, and goes on when it is back.
@@ -211,8 +219,22 @@ async function attempts() {
   return outcomes;
 }
 
+// Makes a film and sends it in one request.
+async function sendFilm() {
+  const film = await makeFilm();
+  const answer = await ask(parameters.get("endpoint"), "POST", {
+    "Content-Type": film.type,
+    "Content-Disposition": 'attachment; filename="film.webm"',
+  }, film);
+  return { file: (await answer.json()).remoteFileId, byteCount: film.size, sha256: await sha256(film) };
+}
+
+function watch() {
+  return watchFilm(parameters.get("film"));
+}
+
 const scenarios = {
-  tus, tusInParts, tusAfterReload, tusTermination, ietf, native, ranges, attempts,
+  tus, tusInParts, tusAfterReload, tusTermination, ietf, native, ranges, attempts, sendFilm, watch,
 };
 
 async function outcome() {
