@@ -40,18 +40,40 @@ struct FileIngest: Sendable {
             id, owner: owner, expecting: expected, timeout: .seconds(24 * 3600))
     }
 
+    /// Metadata of a session whose bytes one request sends.
+    private static let wholeBodyKey = "kedge.files.whole"
+
     /// Creates the session of the body, or finds the one that a repeated use of a link has made.
     ///
-    /// An open one is replaced, like the writer of a chunk: no request continues the body of the
-    /// first, which may have ended with its process.
+    /// An open one is replaced if a request like this has made it and is over: no request continues
+    /// its body, and its process may have ended. Bytes that another protocol continues stay.
     private func begin(_ new: NewSession, owner: OwnerID) async throws -> CreatedSession {
+        var new = new
+        // Only a repeated use of a link finds the session of another request.
+        if new.permit.link != nil { new.metadata[Self.wholeBodyKey] = "1" }
         let created = try await sessions.create(new, owner: owner)
         guard !created.isNew, created.status.state == .open else { return created }
-        try await sessions.cancel(created.status.sessionId, owner: owner)
+        guard try await isAbandoned(created.id, owner: owner) else {
+            throw EngineError(.busy, "Another request sends the upload of this link.")
+        }
+        do {
+            try await sessions.cancel(created.id, owner: owner)
+        } catch let error as EngineError where error.code == .sessionClosed {
+            // Completed meanwhile.
+            return created
+        }
         let second = try await sessions.create(new, owner: owner)
         // Yet another request was faster.
         guard second.isNew || second.status.state != .open else { throw EngineError(.busy) }
         return second
+    }
+
+    private func isAbandoned(_ id: SessionID, owner: OwnerID) async throws -> Bool {
+        try await sessions.registry.withSession(id, owner: owner) { session in
+            let metadata = await session.ledger.record.metadata
+            let isBeingWritten = await session.isBeingWritten
+            return metadata[Self.wholeBodyKey] != nil && !isBeingWritten
+        }
     }
 
     /// Cancels the session when the closure throws.

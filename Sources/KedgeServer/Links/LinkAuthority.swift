@@ -8,6 +8,8 @@ package struct LinkAuthority: Sendable {
     private let now: @Sendable () -> Timestamp
     /// Maximum time for which a link is valid.
     let maxLifetime: Duration
+    /// Largest value of the setting: a hundred years.
+    static let longestLifetime = Duration.seconds(3_153_600_000)
 
     /// - Parameter now: The clock of the links.
     init(keys: SigningKeys, maxLifetime: Duration, now: @escaping @Sendable () -> Timestamp) {

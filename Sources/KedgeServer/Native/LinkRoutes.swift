@@ -43,8 +43,10 @@ struct LinkRoutes: Sendable {
         let message = try await JSONBody.decode(
             RevokeLinkRequest.self, from: request, context, whenEmpty: RevokeLinkRequest())
         context.logMetadata.set("link.id", id)
-        let longest = authority.expiry(after: authority.maxLifetime)
-        try await authority.revoke(id, until: max(message.expiresAt ?? longest, longest))
+        // The setting may have been longer when the link was made.
+        let expiry = message.expiresAt ?? authority.expiry(after: LinkAuthority.longestLifetime)
+        let shortest = authority.expiry(after: authority.maxLifetime)
+        try await authority.revoke(id, until: max(expiry, shortest))
         return Response(status: .noContent)
     }
 

@@ -123,7 +123,7 @@ import Testing
         }
     }
 
-    @Test func `a body that failed returns the use, and one that hangs is replaced`() async throws {
+    @Test func `a body that failed returns the use`() async throws {
         let node = try await fixture.start()
         await #expect(throws: EngineError.self) {
             try await node.engine.ingest(
@@ -131,12 +131,33 @@ import Testing
                 body: ScriptedBody(
                     content.prefix(1500), announcing: content.count, ending: .breaksOff))
         }
-        // Its process has ended before the rest of the body.
-        let open = try await node.engine.createSession(new(), owner: .tester)
+        let file = try await node.engine.ingest(
+            new(), owner: .tester, expecting: nil, body: ScriptedBody(content))
+        #expect(try await node.content(of: file) == content)
+    }
+
+    @Test func `a body whose process has ended is replaced`() async throws {
+        let node = try await fixture.start()
+        var abandoned = new()
+        // As the request of the ended process has left it.
+        abandoned.metadata["kedge.files.whole"] = "1"
+        let open = try await node.engine.createSession(abandoned, owner: .tester)
         try await node.put(0, of: upload(open.sessionId))
         let file = try await node.engine.ingest(
             new(), owner: .tester, expecting: nil, body: ScriptedBody(content))
         #expect(file.sessionID != open.sessionId)
         #expect(try await node.content(of: file) == content)
+    }
+
+    @Test func `a body does not replace what another protocol has sent by the link`() async throws {
+        let node = try await fixture.start()
+        let open = try await node.engine.createSession(new(), owner: .tester)
+        try await node.put(0, of: upload(open.sessionId))
+        await #expect(throws: EngineError(.busy)) {
+            try await node.engine.ingest(
+                new(), owner: .tester, expecting: nil, body: ScriptedBody(content))
+        }
+        let status = try await node.engine.sessionStatus(open.sessionId, owner: .tester)
+        #expect(status.receivedBytes == 1000)
     }
 }
