@@ -12,9 +12,15 @@ package final class OwnerBlocks: Sendable {
         let readAt: Timestamp
     }
 
+    private struct Read {
+        let task: Task<Bool, any Error>
+        /// The count of changes when it began. A later read of the owner has a larger one.
+        let changeCount: Int
+    }
+
     private struct State {
         var entries: [OwnerID: Entry] = [:]
-        var reads: [OwnerID: Task<Bool, any Error>] = [:]
+        var reads: [OwnerID: Read] = [:]
         /// Grows with each change that was reported. An answer read before one is not kept.
         var changeCount = 0
     }
@@ -68,12 +74,12 @@ package final class OwnerBlocks: Sendable {
             if let entry = state.entries[owner], Self.isFresh(entry, at: now) {
                 return .kept(entry.isBlocked)
             }
-            if let task = state.reads[owner] { return .read(task) }
+            if let read = state.reads[owner] { return .read(read.task) }
             // Awaited by this request, and by those of the owner that come meanwhile. It removes
             // itself only after this closure has added it, because that needs the lock.
             let changeCount = state.changeCount
             let task = Task { [self] in try await read(owner, at: now, after: changeCount) }
-            state.reads[owner] = task
+            state.reads[owner] = Read(task: task, changeCount: changeCount)
             return .read(task)
         }
         switch answer {
@@ -87,8 +93,10 @@ package final class OwnerBlocks: Sendable {
     ) async throws -> Bool {
         defer {
             state.withLock { state in
-                // Otherwise a later read has taken its place.
-                if state.changeCount == changeCount { state.reads[owner] = nil }
+                // Otherwise the owner has changed, and a later read may have taken its place. A
+                // change of another owner counts for nothing here: a read that stayed would be
+                // the answer for ever.
+                if state.reads[owner]?.changeCount == changeCount { state.reads[owner] = nil }
             }
         }
         let isBlocked = try await store.owner(owner)?.isBlocked ?? false

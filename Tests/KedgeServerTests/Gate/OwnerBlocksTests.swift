@@ -97,6 +97,20 @@ import Testing
         #expect(store.readCount == 1)
     }
 
+    @Test func `an owner is read again although another one changed during a read`() async throws {
+        let blocks = blocks
+        let alice = Self.principal("alice")
+        store.hold()
+        let first = Task { try await blocks.refuses(alice) }
+        try await eventually("a read began") { store.readCount == 1 }
+        blocks.forget(OwnerID("bob"))
+        store.letGo()
+        #expect(try await !first.value)
+        try await store.setBlocked(true, of: OwnerID("alice"))
+        clock.advance(by: .seconds(10))
+        #expect(try await blocks.refuses(alice))
+    }
+
     @Test func `a failing store refuses, and is asked again`() async throws {
         let blocks = blocks
         store.fail()
