@@ -51,7 +51,8 @@ final class ProxyIdentity: Sendable {
     ///
     /// ``refuseForeign(_:from:_:)`` comes before.
     ///
-    /// - Throws: `UNAUTHENTICATED` without the secret; `BAD_REQUEST` for text that is no owner.
+    /// - Throws: `UNAUTHENTICATED` without the secret, and for the anonymous owner; `BAD_REQUEST`
+    ///   for text that is no owner.
     func principal(of request: Request) throws -> Principal? {
         guard let text = request.headers[settings.field] else { return nil }
         if let secret {
@@ -66,6 +67,11 @@ final class ProxyIdentity: Sendable {
                 .badRequest,
                 "\(settings.field.rawName) must have 1 to \(OwnerID.maxByteCount) printable ASCII "
                     + "characters.")
+        }
+        // A user who may choose a name must not get what was stored before there were owners.
+        guard owner != .anonymous else {
+            throw RequestError.badCredential(
+                "\(settings.field.rawName) must not name the owner anonymous.")
         }
         return Principal(owner: owner, kind: .proxy, name: owner.text, scopes: settings.scopes)
     }

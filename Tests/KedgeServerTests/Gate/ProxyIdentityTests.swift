@@ -100,6 +100,14 @@ import Testing
         }
     }
 
+    @Test func `the anonymous owner is refused`() async throws {
+        try await withProxyServer { server in
+            try expectProblem(
+                try await server.get("/files", [proxyUser("anonymous")]), .unauthenticated)
+            #expect(try await server.get("/files", [proxyUser("Anonymous")]).status == 200)
+        }
+    }
+
     @Test func `a repeated field is refused`() async throws {
         try await withProxyServer { server in
             let token = try await server.makeToken()
