@@ -48,6 +48,15 @@ package enum ListenPolicy {
             return "proxy.identityHeader is set: name the proxy in trustedProxies, also if it is "
                 + "on this machine."
         }
+        guard settings.secretFile != nil || !configuration.trustedProxies.trustsAll else {
+            return "trustedProxies is every address and proxy.identityHeader is set: every client "
+                + "could name any owner. Name the proxy, or set proxy.secretFile."
+        }
+        // A proxy knows its users by cookies or addresses, which browsers send for every page.
+        guard !configuration.cors.isOpen else {
+            return "cors.allowedOrigins is * and proxy.identityHeader is set: every page could "
+                + "upload for the user whom the proxy knows. Name the origins."
+        }
         do {
             _ = try settings.readSecret()
             return nil

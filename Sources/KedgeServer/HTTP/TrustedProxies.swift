@@ -13,6 +13,9 @@ package struct TrustedProxies: Sendable {
     /// Whether no proxy is trusted.
     package var isEmpty: Bool { networks.isEmpty }
 
+    /// Whether one of the networks has every IPv4 or every IPv6 address.
+    var trustsAll: Bool { networks.contains { $0.bitCount == 0 } }
+
     /// Trusts no proxy.
     package static let none = TrustedProxies(networks: [])
 

@@ -188,6 +188,28 @@ import Testing
         }
     }
 
+    @Test(arguments: ["0.0.0.0/0", "127.0.0.1,::/0"])
+    func `a proxy at any address needs the secret`(trusted: String) async throws {
+        await #expect(throws: ConfigurationError.self) {
+            try await withProxyServer(trusted: trusted) { _ in }
+        }
+    }
+
+    @Test func `pages of every origin are refused where a proxy knows the user`() async throws {
+        let identity = try #require(
+            ProxyIdentitySettings(header: "X-Forwarded-User", scopes: [.filesRead]))
+        let proxies = try #require(TrustedProxies(text: "127.0.0.1"))
+        await #expect(throws: ConfigurationError.self) {
+            try await withServer {
+                $0.identityMode = .tokens
+                $0.trustedProxies = proxies
+                $0.proxyIdentity = identity
+                $0.cors = .open
+            } _: { _ in
+            }
+        }
+    }
+
     @Test(arguments: ["Authorization", "Cookie", "x-forwarded-for", "Kedge-Owner", "a b", ""])
     func `a field with another meaning names no owner`(header: String) {
         #expect(ProxyIdentitySettings(header: header, scopes: [.filesRead]) == nil)
