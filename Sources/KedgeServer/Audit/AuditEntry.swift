@@ -22,6 +22,8 @@ package struct AuditEntry: Encodable, Sendable {
     package var object: String
     package var sessionId: String?
     package var fileId: String?
+    /// The token or owner that an operator has made, revoked, changed or asked for.
+    package var target: String?
     package var status: Int
     /// The code of the error; nil for a success.
     package var code: String?

@@ -57,7 +57,8 @@ package struct AuditTrail: Sendable {
         guard facts["principal"] != nil else { return false }
         switch method {
         case .get:
-            guard route == "/files/{fileId}", status.code < 400, let link = facts["link.id"] else {
+            // A file has several addresses: its own, and that of its tus upload.
+            guard facts["file.id"] != nil, status.code < 400, let link = facts["link.id"] else {
                 return false
             }
             return readLinks.insert(link)
@@ -88,6 +89,7 @@ package struct AuditTrail: Sendable {
         entry.linkId = facts["link.id"]
         entry.sessionId = facts["session.id"]
         entry.fileId = facts["file.id"]
+        entry.target = facts["object"]
         entry.code = code?.rawValue
         return entry
     }

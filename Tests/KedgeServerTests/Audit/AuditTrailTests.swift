@@ -146,6 +146,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [true, false])
+    func `the first read through a link is recorded at each address of the file`(
+        isTus: Bool
+    ) async throws {
+        try await Self.withAudit { server, lines in
+            let token = try await server.makeToken(owner: "alice")
+            let created = try await server.ask(
+                .tus("POST", "/tus/", [("Upload-Length", "1")] + token.fields))
+            let path = try #require(created.tusPath)
+            let last = try await server.ask(.tusPatch(path, at: 0, [1], token.fields))
+            let id = try #require(last.field("Content-Location")?.split(separator: "/").last)
+            let file = try #require(FileID(id))
+            let link = try await server.makeGetLink(file)
+            let address = "\(isTus ? path : "/files/\(file)")?link=\(try linkText(link.url))"
+            for _ in 0..<2 { #expect(try await server.get(address).status == 200) }
+            let reads = try lines().filter { $0.action.hasPrefix("GET ") }
+            #expect(reads.map(\.linkId) == [link.linkId])
+            #expect(reads.map(\.fileId) == [file.text])
+        }
+    }
+
     @Test func `without identities the anonymous owner is recorded`() async throws {
         try await Self.withAudit(.anonymous) { server, lines in
             let file = try await Self.store(server, [])

@@ -14,6 +14,7 @@ struct AuditLine: Decodable {
     var object: String
     var sessionId: String?
     var fileId: String?
+    var target: String?
     var status: Int
     var code: String?
     var suppressed: Int?
