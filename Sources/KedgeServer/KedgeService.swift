@@ -86,7 +86,9 @@ package struct KedgeService: Service {
                 tokens: tokens, owners: owners,
                 onChange: { change in
                     switch change {
-                    case .token(let id): lookup?.forget(id)
+                    case .token(let id):
+                        lookup?.forget(id)
+                        signingKeys?.forgetTokens()
                     case .owner(let owner): blocks?.forget(owner)
                     }
                 }, now: { engine.now })

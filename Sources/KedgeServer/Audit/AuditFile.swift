@@ -7,6 +7,7 @@ final class AuditFile: Sendable {
         var descriptor: FileDescriptor
         /// Whether the last line may have been written in part.
         var isTorn = false
+        var isClosed = false
     }
 
     /// Nil for standard error.
@@ -38,17 +39,22 @@ final class AuditFile: Sendable {
     func reopen() throws {
         guard let path else { return }
         let new = try Self.open(path)
-        let old = state.withLock { state in
+        let unused = state.withLock { state in
+            // Its number may belong to another file by now.
+            guard !state.isClosed else { return new }
             defer { state = State(descriptor: new) }
             return state.descriptor
         }
-        try old.close()
+        try unused.close()
     }
 
     /// Closes the file. No line may be appended afterwards.
     func close() throws {
         guard path != nil else { return }
-        try state.withLock { try $0.descriptor.close() }
+        try state.withLock { state in
+            state.isClosed = true
+            try state.descriptor.close()
+        }
     }
 
     private static func open(_ path: FilePath) throws -> FileDescriptor {

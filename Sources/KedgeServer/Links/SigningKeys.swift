@@ -25,6 +25,8 @@ package final class SigningKeys: Sendable {
         /// The reading of the keys that is under way.
         var load: Task<LinkSigner, any Error>?
         var revocations: [LinkID: Revocation] = [:]
+        /// Grows with each change of a token. What was read before one is not kept.
+        var tokenChangeCount = 0
     }
 
     /// Time for which rows are not read again.
@@ -80,16 +82,24 @@ package final class SigningKeys: Sendable {
     /// - Parameter link: A verified link. Others could fill the cache.
     package func isRevoked(_ link: Link) async throws -> Bool {
         let now = now()
-        let kept = state.withLock { state -> Bool? in
+        let (kept, changeCount) = state.withLock { state -> (Bool?, Int) in
             guard let kept = state.revocations[link.id],
                 Self.isFresh(kept.readAt, at: now, within: Self.cacheLifetime)
-            else { return nil }
-            return kept.isRevoked
+            else { return (nil, state.tokenChangeCount) }
+            return (kept.isRevoked, state.tokenChangeCount)
         }
         if let kept { return kept }
         let isRevoked = try await readRevocation(of: link)
-        keep(isRevoked, link.id, readAt: now)
+        keep(isRevoked, link.id, readAt: now, after: changeCount)
         return isRevoked
+    }
+
+    /// Reads again which links are revoked, because a token has changed: its links end with it.
+    package func forgetTokens() {
+        state.withLock { state in
+            state.tokenChangeCount += 1
+            state.revocations = state.revocations.filter(\.value.isRevoked)
+        }
     }
 
     /// Revokes a link. This process refuses it from now on.
@@ -117,8 +127,14 @@ package final class SigningKeys: Sendable {
         return token.revokedAt != nil
     }
 
-    private func keep(_ isRevoked: Bool, _ id: LinkID, readAt: Timestamp) {
+    /// - Parameter changeCount: Number of changes of tokens before the reading; nil if it does not
+    ///   depend on them.
+    private func keep(
+        _ isRevoked: Bool, _ id: LinkID, readAt: Timestamp, after changeCount: Int? = nil
+    ) {
         state.withLock { state in
+            guard isRevoked || changeCount ?? state.tokenChangeCount == state.tokenChangeCount
+            else { return }
             if state.revocations.count >= Self.cacheLimit, state.revocations[id] == nil {
                 state.revocations = state.revocations.filter {
                     Self.isFresh($0.value.readAt, at: readAt, within: Self.cacheLifetime)

@@ -44,8 +44,9 @@ struct LinkRoutes: Sendable {
             RevokeLinkRequest.self, from: request, context, whenEmpty: RevokeLinkRequest())
         context.logMetadata.set("link.id", id)
         // The setting may have been longer when the link was made.
-        let expiry = message.expiresAt ?? authority.expiry(after: LinkAuthority.longestLifetime)
+        let longest = authority.expiry(after: LinkAuthority.longestLifetime)
         let shortest = authority.expiry(after: authority.maxLifetime)
+        let expiry = min(message.expiresAt ?? longest, longest)
         try await authority.revoke(id, until: max(expiry, shortest))
         return Response(status: .noContent)
     }

@@ -33,7 +33,7 @@ extension TusRoutes {
     ) async throws {
         guard context.principal.link != nil else { return }
         for source in sources {
-            guard try await isPermitted(source, to: context.owner) else {
+            guard try await isPermitted(source, context) else {
                 throw EngineError(
                     .badRequest, "Upload-Concat has \(source.id), which is not a partial upload.")
             }
@@ -41,15 +41,15 @@ extension TusRoutes {
     }
 
     private func isPermitted(
-        _ source: TusConcatenation.Source, to owner: OwnerID
+        _ source: TusConcatenation.Source, _ context: KedgeRequestContext
     ) async throws -> Bool {
         guard let authority = links.authority, let text = source.link else { return false }
         do {
-            let link = try await authority.verify(text)
+            let link = try await LinkLookup(authority: authority).link(text, context)
             guard case .session(let linked) = link.grant else { return false }
-            return linked.session == source.id && link.owner == owner
+            return linked.session == source.id && link.owner == context.owner
         } catch let error as EngineError
-            where [.linkInvalid, .linkExpired].contains(error.code)
+            where [.linkInvalid, .linkExpired, .forbidden].contains(error.code)
         {
             return false
         }
