@@ -112,9 +112,6 @@ package actor LiveSession {
         writer.finish()
     }
 
-    /// True while bodies are being written.
-    var isBeingWritten: Bool { !writers.isEmpty }
-
     /// Stops every writer without waiting for them.
     func stopWriters(_ reason: InterruptReason) {
         for writer in writers.values { writer.interrupt(reason) }

@@ -45,15 +45,16 @@ struct FileIngest: Sendable {
 
     /// Creates the session of the body, or finds the one that a repeated use of a link has made.
     ///
-    /// An open one is replaced if a request like this has made it and is over: no request continues
-    /// its body, and its process may have ended. Bytes that another protocol continues stay.
+    /// An open one is replaced if a request like this has made it, as the writer of a chunk is: no
+    /// request continues its body, which may have ended with its connection or process. Bytes that
+    /// another protocol continues stay.
     private func begin(_ new: NewSession, owner: OwnerID) async throws -> CreatedSession {
         var new = new
         // Only a repeated use of a link finds the session of another request.
         if new.permit.link != nil { new.metadata[Self.wholeBodyKey] = "1" }
         let created = try await sessions.create(new, owner: owner)
         guard !created.isNew, created.status.state == .open else { return created }
-        guard try await isAbandoned(created.id, owner: owner) else {
+        guard try await isWholeBody(created.id, owner: owner) else {
             throw EngineError(.busy, "Another request sends the upload of this link.")
         }
         do {
@@ -68,11 +69,9 @@ struct FileIngest: Sendable {
         return second
     }
 
-    private func isAbandoned(_ id: SessionID, owner: OwnerID) async throws -> Bool {
+    private func isWholeBody(_ id: SessionID, owner: OwnerID) async throws -> Bool {
         try await sessions.registry.withSession(id, owner: owner) { session in
-            let metadata = await session.ledger.record.metadata
-            let isBeingWritten = await session.isBeingWritten
-            return metadata[Self.wholeBodyKey] != nil && !isBeingWritten
+            await session.ledger.record.metadata[Self.wholeBodyKey] != nil
         }
     }
 
