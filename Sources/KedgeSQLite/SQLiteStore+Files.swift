@@ -6,7 +6,14 @@ package import KedgeModel
 extension SQLiteStore {
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
         try await commits.read { db in
-            try db.file(id).flatMap { $0.owner == owner ? $0 : nil }
+            // The owner is a condition of the query: a file of another owner then takes as long as
+            // an unknown id.
+            try db.row(
+                """
+                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                WHERE file.id = ? AND file.owner = ?
+                """, [id.text, owner.text]
+            ).map { try FileRecord($0) }
         }
     }
 

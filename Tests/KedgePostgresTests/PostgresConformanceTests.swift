@@ -10,7 +10,7 @@ struct PostgresConformanceTests {
         try await promise.run { try await openStore(url) }
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(10)))
     func `the PostgreSQL store keeps all promises behind a pooler in transaction mode`()
         async throws
     {

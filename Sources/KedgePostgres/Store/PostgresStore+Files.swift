@@ -4,7 +4,14 @@ package import KedgeModel
 extension PostgresStore {
     package func file(_ id: FileID, owner: OwnerID) async throws -> FileRecord? {
         try await single { db in
-            try db.file(id).flatMap { $0.owner == owner ? $0 : nil }
+            // The owner is a condition of the query: a file of another owner then takes as long as
+            // an unknown id.
+            try db.query(
+                """
+                SELECT \(FileRecord.columns) FROM \(FileRecord.source)
+                WHERE file.id = $1 AND file.owner = $2
+                """, [.text(id.text), .text(owner.text)]
+            ).firstRow.map { try FileRecord($0) }
         }
     }
 
