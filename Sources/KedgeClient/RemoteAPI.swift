@@ -65,7 +65,7 @@ public struct RemoteAPI: Sendable {
     /// Revokes a link.
     ///
     /// - Parameters:
-    ///   - id: ``CreateLinkResponse/linkId``.
+    ///   - id: The id in the answer of the creation.
     ///   - expiresAt: The end of the link; nil if it is unknown.
     public func revokeLink(_ id: String, expiresAt: Timestamp? = nil) async throws {
         try await call { try await api.revokeLink(id, expiresAt: expiresAt) }
