@@ -174,13 +174,24 @@ def kinds(command):
     return found.union(*(kinds(child) for child in children(command)))
 
 
+def leaves(path, command):
+    """The subcommands that do something, at any depth, each with its whole name."""
+    for child in children(command):
+        place = (*path, child["commandName"])
+        if children(child):
+            yield from leaves(place, child)
+        else:
+            yield place, child
+
+
 def nested(path, command):
     """The subcommands of a page's command: a section for each, then their common options."""
-    common = common_arguments(children(command))
+    below = list(leaves(path, command))
+    common = common_arguments([child for _, child in below])
     rows = []
-    for child in children(command):
-        rows += [f".SS {quoted(' '.join((*path, child['commandName'])))}"]
-        rows += [synopsis((*path, child["commandName"]), child), ".PP", line(child["abstract"])]
+    for place, child in below:
+        rows += [f".SS {quoted(' '.join(place))}"]
+        rows += [synopsis(place, child), ".PP", line(child["abstract"])]
         if child.get("discussion"):
             rows += [".PP", *paragraphs(child["discussion"])]
         rows += options([a for a in own(child) if a not in common])
