@@ -1,3 +1,5 @@
+internal import KedgeFiles
+internal import KedgeHash
 internal import KedgeModel
 
 /// Creates a file from one body. Nothing is kept when it fails.
@@ -7,7 +9,7 @@ struct FileIngest: Sendable {
     let finalizer: Finalizer
 
     /// Receives the body and waits for the file. A repeated use of a link gets the file of the
-    /// first one, and its body is not read.
+    /// first one if its body has the same bytes, which are read and compared, and not stored again.
     func run(
         _ new: NewSession, owner: OwnerID, expecting expected: SHA256Digest?,
         checksum: AppendChecksum?, body: some ByteBody
@@ -18,7 +20,11 @@ struct FileIngest: Sendable {
         ) { place in
             let created = try await begin(new, owner: owner)
             let id = created.status.sessionId
-            guard created.isNew else { return (id, false) }
+            guard created.isNew else {
+                let file = try await finish(id, owner: owner, expecting: nil)
+                try await requireBytes(of: file, in: body)
+                return (id, false)
+            }
             try await givingUp(id, owner: owner) {
                 var put = AppendPut(offset: 0, checksum: checksum, completes: true)
                 put.isResumable = false
@@ -31,6 +37,28 @@ struct FileIngest: Sendable {
         return try await givingUp(id, owner: owner) {
             try await finish(id, owner: owner, expecting: expected)
         }
+    }
+
+    /// Refuses a body with other bytes than the file: an answer must not promise bytes that are
+    /// not stored.
+    ///
+    /// - Throws: `LINK_EXPIRED`.
+    private func requireBytes(of file: FileRecord, in body: some ByteBody) async throws {
+        let used = EngineError(.linkExpired, "The link was used for another upload.")
+        guard body.announcedByteCount ?? file.byteCount == file.byteCount else { throw used }
+        let context = sessions.context
+        let buffer = context.buffers.take()
+        defer { context.buffers.give(buffer) }
+        let reader = try await body.makeReader()
+        var hasher = SHA256Hasher()
+        var hasMore = true
+        while hasMore {
+            buffer.removeAll()
+            hasMore = try await reader.fill(buffer, limit: buffer.capacity)
+            hasher = await context.hash(buffer, after: hasher)
+            guard hasher.byteCount <= file.byteCount else { throw used }
+        }
+        guard hasher.digest() == file.digest else { throw used }
     }
 
     private func finish(

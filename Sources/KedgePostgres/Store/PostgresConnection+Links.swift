@@ -17,19 +17,38 @@ extension PostgresConnection {
 
     /// Returns the outcome of a create by a locked link without a use left; nil when it has one.
     ///
-    /// A use by the same session is that of our own first run, whose commit was not acknowledged.
+    /// Other transactions may end the session that has the use between two of these statements,
+    /// which each see a later state. So the answer that depends on both is looked up again.
     func outcome(of link: LinkUse, for record: SessionRecord) throws -> CreateOutcome? {
+        // Several uploads by a link for several sessions may have one name and size.
+        guard link.maxUses == 1 else {
+            return try useCount(of: link, besides: record.id) >= link.maxUses ? .linkUsed : nil
+        }
+        for _ in 0..<3 {
+            guard try useCount(of: link, besides: record.id) > 0 else { return nil }
+            if let earlier = try earlierSession(of: link, for: record) { return .replayed(earlier) }
+        }
+        return .linkUsed
+    }
+
+    /// Counts the uses of a link. One by the same session is that of our own first run, whose
+    /// commit was not acknowledged.
+    private func useCount(of link: LinkUse, besides id: SessionID) throws -> Int64 {
         var row = try query(
             """
             SELECT count(*) FROM link_use LEFT JOIN session ON session.id = session_id
             WHERE link_use.link_id = $1 AND session_id <> $2
                 AND coalesce(session.state NOT IN ('canceled', 'expired', 'failed'), true)
-            """, [.text(link.linkID), .text(record.id.text)]
+            """, [.text(link.linkID), .text(id.text)]
         ).firstRow
-        guard try row?.integer() ?? 0 >= Int64(link.maxUses) else { return nil }
-        // Several uploads by a link for several sessions may have one name and size.
-        guard link.maxUses == 1 else { return .linkUsed }
-        let earlier = try query(
+        return try row?.integer() ?? 0
+    }
+
+    /// Returns the session that the same request by the link has made.
+    private func earlierSession(
+        of link: LinkUse, for record: SessionRecord
+    ) throws -> SessionRecord? {
+        try query(
             """
             SELECT \(SessionRow.columns) FROM link_use JOIN session ON session.id = session_id
             WHERE link_use.link_id = $1 AND fingerprint = $2 AND session.owner = $3
@@ -43,9 +62,7 @@ extension PostgresConnection {
                 .text(link.linkID), .text(link.fingerprint), .text(record.owner.text),
                 .time(LinkUse.repetitionStart(at: record.createdAt)),
             ]
-        ).firstRow
-        guard let earlier else { return .linkUsed }
-        return .replayed(try SessionRow(earlier).record)
+        ).firstRow.map { try SessionRow($0).record }
     }
 
     /// Records that the session is a use of the link. A row of our own first run stays.

@@ -91,7 +91,8 @@ package struct Authenticator: Sendable {
         case .local: return try await LocalPeer.principal(of: context.channel)
         case .credentials(let verifier):
             let peer = context.channel.remoteAddress
-            try rates.admitCredential(request, from: peer)
+            let local = context.channel.localAddress
+            try rates.admitCredential(request, from: peer, to: local)
             let start = ContinuousClock.now
             do {
                 let principal = try await verifier.principal(of: request, context)
@@ -99,7 +100,7 @@ package struct Authenticator: Sendable {
                 return principal
             } catch {
                 if RequestError.refusesCredential(error) {
-                    rates.noteRefusal(of: request, from: peer)
+                    rates.noteRefusal(of: request, from: peer, to: local)
                 }
                 let code = (error as? RequestError)?.reason ?? EngineError(translating: error).code
                 report(

@@ -56,9 +56,10 @@ package struct RequestRates: Sendable {
     /// credential is looked up.
     ///
     /// - Throws: `RATE_LIMITED`.
-    func admitCredential(_ request: Request, from peer: SocketAddress?) throws {
-        guard let failures,
-            let network = proxies.network(headers: request.headers, peer: peer),
+    func admitCredential(
+        _ request: Request, from peer: SocketAddress?, to local: SocketAddress?
+    ) throws {
+        guard let failures, let network = network(of: request, from: peer, to: local),
             let wait = failures.wait(for: network)
         else { return }
         throw Self.error(
@@ -66,11 +67,25 @@ package struct RequestRates: Sendable {
     }
 
     /// Counts a refused credential.
-    func noteRefusal(of request: Request, from peer: SocketAddress?) {
-        guard let failures,
-            let network = proxies.network(headers: request.headers, peer: peer)
-        else { return }
+    func noteRefusal(
+        of request: Request, from peer: SocketAddress?, to local: SocketAddress?
+    ) {
+        guard let failures, let network = network(of: request, from: peer, to: local) else {
+            return
+        }
         failures.count(network)
+    }
+
+    /// The network that refused credentials count for; nil for none.
+    private func network(
+        of request: Request, from peer: SocketAddress?, to local: SocketAddress?
+    ) -> ClientAddress? {
+        let network = proxies.network(headers: request.headers, peer: peer)
+        // A program on this machine may be a proxy for many clients, also at another address than
+        // a loopback one.
+        let isOwnMachine = peer?.ipAddress != nil && peer?.ipAddress == local?.ipAddress
+        if isOwnMachine, network == proxies.network(headers: [:], peer: peer) { return nil }
+        return network
     }
 
     private static func error(_ kind: Kind, _ sentence: String, _ wait: Duration) -> EngineError {

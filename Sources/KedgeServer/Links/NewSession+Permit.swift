@@ -36,8 +36,14 @@ extension NewSession {
 
     /// Identifies a repetition of the creation by a one-use link, whose answer was lost.
     private var fingerprint: String {
-        let size = fileSize.map { String($0) } ?? ""
-        return SHA256Hasher.digest(of: Array("\(size)\n\(fileName)".utf8)).hex
+        var lines = [
+            fileSize.map { String($0) } ?? "", fileName, mimeType ?? "",
+            declaredDigest?.hex ?? "",
+        ]
+        for (key, value) in metadata.sorted(by: { $0.key < $1.key }) { lines += [key, value] }
+        // The length before each text keeps the border between two of them.
+        let text = lines.map { "\($0.utf8.count):\($0)" }.joined()
+        return SHA256Hasher.digest(of: Array(text.utf8)).hex
     }
 }
 

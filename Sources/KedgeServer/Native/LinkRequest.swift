@@ -25,6 +25,13 @@ struct LinkRequest {
         try Self.require((1...maxLifetimeSeconds).contains(message.expiresInSeconds)) {
             "expiresInSeconds must be 1 to \(maxLifetimeSeconds)."
         }
+        // An empty list would permit everything.
+        let lists = [
+            message.origins, message.networks, message.mimeTypes, message.fileExtensions,
+        ]
+        try Self.require(lists.allSatisfy { $0?.isEmpty != true }) {
+            "A list of the limits is empty: name what is permitted, or leave the member out."
+        }
         let origins = message.origins ?? []
         try Self.require(origins.allSatisfy { WebOrigin($0) != nil }) {
             "origins must be origins such as https://app.example."

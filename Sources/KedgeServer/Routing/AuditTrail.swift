@@ -41,7 +41,13 @@ package struct AuditTrail: Sendable {
         if let error, Self.isRefusal(error, code) {
             await log.recordRefusal(entry(request, status, code, context, facts))
         } else if isRecorded(request.method, route, status, facts) {
-            await log.record(entry(request, status, code, context, facts))
+            let entry = entry(request, status, code, context, facts)
+            // Any client can cause failures.
+            if status.code >= 400 {
+                await log.recordRefusal(entry)
+            } else {
+                await log.record(entry)
+            }
         }
     }
 

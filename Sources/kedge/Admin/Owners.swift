@@ -79,7 +79,7 @@ struct Owners: AsyncParsableCommand {
 
         func run() async throws {
             let owner = try OwnerArgument.parse(owner)
-            let changed = try await options.manage(mayCreate: true) { service in
+            let changed = try await options.manage { service in
                 var limits = try await service.owner(owner)?.limits ?? OwnerLimitValues()
                 try apply(to: &limits)
                 return try await service.changeOwner(owner, OwnerChange(limits: limits))
@@ -168,7 +168,7 @@ private enum OwnerText {
 
     static func block(_ isBlocked: Bool, _ name: String, _ options: ServiceOptions) async throws {
         let owner = try OwnerArgument.parse(name)
-        let changed = try await options.manage(mayCreate: true) { service in
+        let changed = try await options.manage { service in
             try await service.changeOwner(owner, OwnerChange(isBlocked: isBlocked))
         }
         guard !options.client.json else { return write([changed], options) }

@@ -107,7 +107,7 @@ import Testing
         #expect(second.status.sessionId == first.status.sessionId)
     }
 
-    @Test func `a repeated body gets the file of the first one and is not read`() async throws {
+    @Test func `a repeated body gets the file of the first one, and another body is refused`() async throws {
         let node = try await fixture.start()
         let file = try await node.engine.ingest(
             new(), owner: .tester, expecting: nil, body: ScriptedBody(content))
@@ -115,7 +115,12 @@ import Testing
         let again = try await node.engine.ingest(
             new(), owner: .tester, expecting: file.digest, body: body)
         #expect(again == file)
-        #expect(body.watch.readerCount == 0)
+        #expect(body.watch.readerCount == 1)
+        let other = Array(content.reversed())
+        await #expect(throws: EngineError(.linkExpired)) {
+            try await node.engine.ingest(
+                new(), owner: .tester, expecting: nil, body: ScriptedBody(other))
+        }
         await #expect(throws: EngineError(.integrityMismatch)) {
             try await node.engine.ingest(
                 new(), owner: .tester, expecting: SHA256Hasher.digest(of: [1]),
