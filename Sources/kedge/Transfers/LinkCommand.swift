@@ -18,8 +18,9 @@ struct LinkCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make a link that permits an upload.",
             discussion: """
-                It works with `kedge upload FILE --server LINK`, with `curl --data-binary @FILE`, \
-                and with IETF uploads. --tus prints the address for tus clients.
+                It works with `kedge upload FILE --server LINK`, with \
+                `curl --request POST --upload-file FILE 'LINK'`, and with IETF uploads. --tus \
+                prints the address for tus clients.
                 """)
         @Option(help: "Maximum size of the file: bytes, or 8M.") var maxSize: ByteCountArgument?
         @Option(
