@@ -143,6 +143,9 @@ package struct KedgeService: Service {
             if configuration.cors.isOpen { warnOfOpenPages() }
             if configuration.allowedHosts.contains("*") { warnOfAnyHost() }
         }
+        if let warning = ListenPolicy.hostWarning(of: configuration) {
+            logger.warning("\(warning)", metadata: ["host": "\(configuration.host)"])
+        }
         let timer = DrainTimer(
             engine: engine, drain: drain, timeout: configuration.drainTimeout, logger: logger)
         // Users of an OpenID provider or a proxy need no token of this service.

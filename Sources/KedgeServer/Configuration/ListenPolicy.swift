@@ -26,14 +26,25 @@ package enum ListenPolicy {
 
     /// Returns what an operator should know, although the service starts.
     package static func warnings(of configuration: ServiceConfiguration) -> [String] {
+        [hostWarning(of: configuration), expiryWarning(of: configuration)].compactMap { $0 }
+    }
+
+    /// Returns the warning that ``RequestGate`` refuses the requests of other machines; nil if it
+    /// accepts some. It accepts neither the address in `host` nor the host of `publicAddress`.
+    static func hostWarning(of configuration: ServiceConfiguration) -> String? {
+        guard !configuration.isLoopback, configuration.allowedHosts.isEmpty else { return nil }
+        return "\(place(configuration)), and allowedHosts is empty: every request is refused that "
+            + "names another host than a loopback one, by name or by address. Set allowedHosts "
+            + "to the names and addresses that clients use."
+    }
+
+    private static func expiryWarning(of configuration: ServiceConfiguration) -> String? {
         // The check reports a certificate that cannot be read.
         guard let tls = configuration.tls, let certificate = try? ServerCertificate.load(tls),
             certificate.expiresAt < SystemWallClock().now()
-        else { return [] }
-        return [
-            "tls.certificate: \(tls.certificatePath) expired at \(certificate.expiresAt); clients "
-                + "refuse it."
-        ]
+        else { return nil }
+        return "tls.certificate: \(tls.certificatePath) expired at \(certificate.expiresAt); "
+            + "clients refuse it."
     }
 
     @Sendable private static func refusesProxyIdentity(

@@ -10,6 +10,9 @@ internal import KedgeModel
 /// therefore refuses pages of other origins. It also refuses host names that are not this
 /// machine's, because a page can let its own name resolve to this machine (DNS rebinding).
 package struct RequestGate: Sendable {
+    /// Names that are longer are cut in the log: any client can send them.
+    private static let maxLoggedLength = 256
+
     /// Host names that are accepted in `Host` besides loopback ones; `*` accepts all.
     let allowedHosts: Set<String>
     /// Origins besides the server's own whose pages are answered.
@@ -116,7 +119,9 @@ package struct RequestGate: Sendable {
             throw EngineError(.badRequest, "A request must have exactly one valid Host.")
         }
         guard isConfigured(host) || Loopback.contains(host.host) else {
-            throw EngineError(.badRequest, "This server does not serve the name in Host.")
+            throw EngineError(
+                .badRequest, "This server does not serve the name in Host.",
+                cause: "allowedHosts does not name \(host.host.prefix(Self.maxLoggedLength))")
         }
         return host
     }

@@ -42,6 +42,21 @@ import Testing
         withExtendedLifetime(directory) {}
     }
 
+    @Test(
+        arguments: [
+            ("0.0.0.0", "", true), ("192.0.2.1", "", true), ("0.0.0.0", "files.example", false),
+            ("127.0.0.1", "", false),
+        ])
+    func `a service beyond loopback that accepts no host is warned of`(
+        host: String, allowedHosts: String, isWarned: Bool
+    ) async throws {
+        let configuration = try await Self.configuration([
+            .host: host, .allowedHosts: allowedHosts, .publicAddress: "https://files.example",
+        ])
+        let warnings = ListenPolicy.warnings(of: configuration)
+        #expect(warnings.map { $0.contains("allowedHosts") } == (isWarned ? [true] : []))
+    }
+
     @Test func `a certificate without a key and a key without a certificate are refused`()
         async throws
     {
