@@ -162,8 +162,8 @@ package enum ConfigurationKey: String, CaseIterable, Sendable {
         case .logLevel: "trace, debug, info, notice, warning, error or critical."
         case .logFormat: "text, or json for one object per line."
         case .logAudit:
-            "Where to write the audit log: off, stderr, or the path of a file such as "
-                + "/var/log/kedge/audit.jsonl."
+            "Where to write the audit log: off, stderr, or the path of a file, which has a slash "
+                + "or a dot, such as audit.jsonl or /var/log/kedge/audit.jsonl."
         case .maxFileSize: "Largest file accepted, in bytes."
         case .minChunkSize: "Smallest chunk size a session may have, in bytes."
         case .maxChunkSize: "Largest chunk size a session may have, in bytes."

@@ -94,7 +94,7 @@ import Testing
         #expect(lines.map(\.suppressed).suffix(3) == [nil, 15, nil])
     }
 
-    @Test(arguments: ["", "on", "audit.log", "stdout", "/var/log/", "./"])
+    @Test(arguments: ["", "on", "audit", "stdout", "/var/log/", "./", ".", "..", "/a/.."])
     func `a word alone or a directory is no place of the log`(text: String) {
         #expect(AuditDestination(text: text) == nil)
     }
@@ -102,7 +102,7 @@ import Testing
     @Test(
         arguments: [
             ("off", AuditDestination.off), ("stderr", .standardError), ("/a/b", .file("/a/b")),
-            ("./b", .file("./b")),
+            ("./b", .file("./b")), ("audit.jsonl", .file("audit.jsonl")), ("a/b", .file("a/b")),
         ] as [(String, AuditDestination)])
     func `the place is off, standard error or a path`(text: String, place: AuditDestination) {
         #expect(AuditDestination(text: text) == place)
