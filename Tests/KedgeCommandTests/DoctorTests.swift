@@ -49,6 +49,14 @@ struct DoctorTests {
         return (finished, lines)
     }
 
+    @Test func `a link is refused as the server, with the commands that take it`() async throws {
+        let (finished, lines) = try await doctor(
+            "http://127.0.0.1:9/files?link=kl1.a.b.c", environment: ["KEDGE_TOKEN": "unused"])
+        #expect(finished.termination == .exited(2))
+        #expect(finished.errors.contains("kedge upload FILE --server LINK"))
+        #expect(lines.isEmpty)
+    }
+
     @Test func `a Kedge server is reported with its version, protocols, limits and latency`()
         async throws
     {

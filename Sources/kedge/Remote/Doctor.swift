@@ -16,6 +16,13 @@ struct Doctor: AsyncParsableCommand {
     @OptionGroup var options: ClientOptions
 
     func run() async throws {
+        guard try options.link() == nil else {
+            throw CommandFailure(
+                "kedge: the server is a link, which permits one transfer and no check. Name the "
+                    + "server, or try the link: `kedge download LINK`, or "
+                    + "`kedge upload FILE --server LINK`.",
+                exitStatus: ExitStatus.usage)
+        }
         let client = try await options.makeClient()
         say("transfer records", "ready")
         say("SHA-256", "with \(SHA256PairPath.current.rawValue)")
