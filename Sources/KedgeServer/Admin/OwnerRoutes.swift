@@ -46,6 +46,13 @@ struct OwnerRoutes: Sendable {
         }
         context.logMetadata.set("object", "owner \(owner)")
         let message = try await JSONBody.decode(OwnerChange.self, from: request, context)
+        let changes = [
+            message.limits.map { _ in "limits" },
+            message.isBlocked.map { $0 ? "block" : "unblock" },
+        ].compactMap { $0 }
+        if !changes.isEmpty {
+            context.logMetadata.set("change", changes.joined(separator: ","))
+        }
         let limits = try message.limits.map { values in
             guard let limits = OwnerLimits(values) else {
                 throw EngineError(.badRequest, "A limit must not be negative.")

@@ -24,6 +24,8 @@ package struct AuditEntry: Encodable, Sendable {
     package var fileId: String?
     /// The token or owner that an operator has made, revoked, changed or asked for.
     package var target: String?
+    /// The changes of an owner that the request demands, such as `block`.
+    package var change: String?
     package var status: Int
     /// The code of the error; nil for a success.
     package var code: String?

@@ -96,6 +96,7 @@ package struct AuditTrail: Sendable {
         entry.sessionId = facts["session.id"]
         entry.fileId = facts["file.id"]
         entry.target = facts["object"]
+        entry.change = facts["change"]
         entry.code = code?.rawValue
         return entry
     }

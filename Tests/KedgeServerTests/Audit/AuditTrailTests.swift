@@ -167,6 +167,24 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (#"{"isBlocked":true}"#, "block"), (#"{"isBlocked":false}"#, "unblock"),
+            (#"{"limits":{"maxFileBytes":5}}"#, "limits"),
+            (#"{"limits":{},"isBlocked":true}"#, "limits,block"), ("{}", nil),
+        ] as [(String, String?)])
+    func `the line of a changed owner names the changes`(
+        body: String, change: String?
+    ) async throws {
+        try await Self.withAudit { server, lines in
+            let admin = try await server.makeToken([.admin])
+            _ = try await server.ask(.json("PUT", "/owners/bob", body, admin.fields))
+            let line = try #require(try lines().first)
+            #expect(line.target == "owner bob")
+            #expect(line.change == change)
+        }
+    }
+
     @Test func `without identities the anonymous owner is recorded`() async throws {
         try await Self.withAudit(.anonymous) { server, lines in
             let file = try await Self.store(server, [])

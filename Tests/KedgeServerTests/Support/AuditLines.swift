@@ -15,6 +15,7 @@ struct AuditLine: Decodable {
     var sessionId: String?
     var fileId: String?
     var target: String?
+    var change: String?
     var status: Int
     var code: String?
     var suppressed: Int?
