@@ -40,7 +40,8 @@ package enum FailureAdvice {
         case .fileDamaged:
             return isDownload ? "Or download it from another source." : nil
         case .fileNotFound, .fileGone: return isDownload ? "Check the id or address." : nil
-        case .fileTooLarge, .requestTooLarge: return "Ask for a higher limit on the server."
+        // The limit of a file can be that of a link or an owner, which the message names.
+        case .requestTooLarge: return "Ask for a higher limit on the server."
         case .nameNotFound: return "Check the address."
         case .redirected: return nil
         case .tlsRefused, .certificateRejected, .notKedge, .redirectLoop, .contentEncoded:

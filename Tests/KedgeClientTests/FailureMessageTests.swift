@@ -81,6 +81,30 @@ struct FailureMessageTests {
         #expect(failure.message == sentence)
     }
 
+    @Test(arguments: [ErrorCode.quotaExceeded, .fileTooLarge])
+    func `the message has the limit that the server reports`(code: ErrorCode) throws {
+        let body = Reply(problem: code) {
+            $0.maxBytes = 1001
+            ($0.limitBytes, $0.usedBytes, $0.reservedBytes) = (1001, 1002, 1003)
+        }.body
+        let message = failure(413, body: body).message
+        #expect(message.contains("1001 bytes"))
+        let hasUsage = message.contains("1002 bytes") && message.contains("1003 bytes")
+        #expect(hasUsage == (code == .quotaExceeded))
+    }
+
+    @Test func `a file that a link does not permit is not said to be too large for the server`() {
+        let detail = "The file is larger than the link permits."
+        let message = failure(413, body: problem(.fileTooLarge, detail).body).message
+        #expect(message == "The file is too large. \(detail)")
+        #expect(advice(.fileTooLarge) == nil)
+    }
+
+    @Test func `the message for a blocked owner advises no other token`() {
+        let sentence = "The owner is blocked."
+        #expect(failure(403, body: problem(.forbidden, sentence).body).message == sentence)
+    }
+
     private func advice(_ code: ErrorCode, given: SessionID? = nil) -> String? {
         var status = TransferStatus(
             id: .random(), serverURL: "http://kedge.test",

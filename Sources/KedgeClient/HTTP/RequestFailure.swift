@@ -132,7 +132,24 @@ package struct RequestFailure: Error, Sendable {
         case .tls: "No secure connection to the server; check its certificate and its address."
         case .bodyUnreadable: "The local file cannot be read."
         case .canceled, .other, nil:
-            [sentence, detail, addressAdvice].compactMap { $0 }.joined(separator: " ")
+            [sentence, detail, limitText, addressAdvice].compactMap { $0 }.joined(separator: " ")
+        }
+    }
+
+    /// A sentence with the limit that the server reports; nil if it reports none.
+    private var limitText: String? {
+        switch code {
+        case .fileTooLarge:
+            return problem?.maxBytes.map { "The maximum is \($0) bytes." }
+        case .quotaExceeded:
+            guard let limit = problem?.limitBytes else { return nil }
+            let usage = [
+                problem?.usedBytes.map { "\($0) bytes are stored" },
+                problem?.reservedBytes.map { "\($0) bytes are reserved for unfinished uploads" },
+            ].compactMap { $0 }
+            let separator = usage.isEmpty ? "" : "; "
+            return "The limit is \(limit) bytes\(separator)\(usage.joined(separator: ", "))."
+        default: return nil
         }
     }
 
@@ -149,6 +166,11 @@ package struct RequestFailure: Error, Sendable {
         guard let answer else { return code.facts.sentence }
         let who = answer.hostAndPort ?? "The server"
         switch code {
+        // Another token or link of the owner does not help.
+        case .forbidden where problem?.detail == Self.blockedOwnerText:
+            return Self.blockedOwnerText
+        // The detail says whose limit it is: that of a link or of an owner.
+        case .fileTooLarge where problem?.detail != nil: return "The file is too large."
         case .unauthenticated where isByLink:
             return "\(who) does not accept the link (status \(answer.status))."
         case .forbidden where isByLink:
@@ -174,6 +196,8 @@ package struct RequestFailure: Error, Sendable {
         }
     }
 
+    /// The service's detail for the requests of a blocked owner.
+    private static let blockedOwnerText = "The owner is blocked."
     private static let tokenAdvice = "run `kedge login`, or set KEDGE_TOKEN beside --server"
     private static let otherTokenAdvice = "run `kedge login` again, or correct KEDGE_TOKEN"
 
