@@ -242,10 +242,15 @@ package struct KedgeService: Service {
     private func warn(of tokens: TokenLookup) async {
         do {
             guard try await !tokens.hasValidToken() else { return }
+            // With PostgreSQL, the command needs the address of the database.
+            let place =
+                configuration.metadata == .sqlite
+                ? "--data \(configuration.dataDirectory)" : "--config FILE"
             logger.warning(
                 """
                 identity.mode is tokens and there is no valid token: every request will be \
-                refused. Make one with: kedge token create
+                refused. Make one with: kedge token create NAME --owner OWNER --scopes user \
+                \(place)
                 """, metadata: ["identity.mode": "tokens"])
         } catch {
             // Requests will show the same failure of the store.
