@@ -19,8 +19,9 @@ struct LinkCommand: AsyncParsableCommand {
             abstract: "Make a link that permits an upload.",
             discussion: """
                 It works with `kedge upload FILE --server LINK`, with \
-                `curl --request POST --upload-file FILE 'LINK'`, and with IETF uploads. --tus \
-                prints the address for tus clients.
+                `curl --request POST --upload-file FILE 'LINK'`, and with IETF uploads. curl \
+                needs --name, or sends the name in Content-Disposition. --tus prints the address \
+                for tus clients.
                 """)
         @Option(help: "Maximum size of the file: bytes, or 8M.") var maxSize: ByteCountArgument?
         @Option(
