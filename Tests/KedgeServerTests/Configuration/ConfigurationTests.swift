@@ -298,7 +298,7 @@ struct ConfigurationTests {
         Mistake(key: .rateRequests, values: ["-1", "x", "1000001", "0.5"]),
         Mistake(key: .rateCreates, values: ["", "1/s"]),
         Mistake(key: .rateFailedAuthentications, values: ["off"]),
-        Mistake(key: .logAudit, values: ["", "on", "audit.log", "/var/log/"]),
+        Mistake(key: .logAudit, values: ["", "on", "audit", "/var/log/"]),
         Mistake(key: .durability, values: ["", "OFF", "false", "no", "0", "on off"]),
     ])
     func `a wrong value is refused with the name of its section`(mistake: Mistake) async throws {

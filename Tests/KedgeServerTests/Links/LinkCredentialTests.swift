@@ -80,7 +80,7 @@ import Testing
     @Test(
         arguments: [
             (["127.0.0.1"], 200), (["192.0.2.0/24", "127.0.0.0/8"], 200), (["192.0.2.0/24"], 403),
-            (["::1"], 403), ([], 200),
+            (["::1"], 403),
         ] as [([String], Int)])
     func `a link may be for some networks`(networks: [String], status: Int) async throws {
         try await withTokenServer { server in
@@ -88,6 +88,20 @@ import Testing
             let list = networks.map { "\"\($0)\"" }.joined(separator: ",")
             let link = try await server.makeGetLink(file, "\"networks\":[\(list)]")
             #expect(try await server.get(try target(link.url)).status == status)
+        }
+    }
+
+    @Test(arguments: [
+        #"{"op":"put","networks":[],"expiresInSeconds":60}"#,
+        #"{"op":"put","mimeTypes":[],"expiresInSeconds":60}"#,
+        #"{"op":"put","fileExtensions":[],"expiresInSeconds":60}"#,
+        #"{"op":"put","origins":[],"expiresInSeconds":60}"#,
+    ])
+    func `an empty list of limits is refused`(body: String) async throws {
+        try await withTokenServer { server in
+            let token = try await server.makeToken([.linksCreate, .uploadsWrite])
+            let answer = try await server.ask(.json("POST", "/links", body, token.fields))
+            try expectProblem(answer, .badRequest)
         }
     }
 
