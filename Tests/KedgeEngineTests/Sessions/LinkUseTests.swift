@@ -107,7 +107,9 @@ import Testing
         #expect(second.status.sessionId == first.status.sessionId)
     }
 
-    @Test func `a repeated body gets the file of the first one, and another body is refused`() async throws {
+    @Test func `a repeated body gets the file of the first one, and another is refused`()
+        async throws
+    {
         let node = try await fixture.start()
         let file = try await node.engine.ingest(
             new(), owner: .tester, expecting: nil, body: ScriptedBody(content))
