@@ -34,7 +34,7 @@ OUTAGE_SECONDS = 10
 KILL_AT, OUTAGE_AT = 0.3, 0.6
 # Say whose bytes the rows are about, and which run of the database this is.
 KEPT_TABLES = {"byte_place", "server_life"}
-# What counts as left over in other tables.
+# The rows of other tables that are left over.
 CONDITIONS = {
     "file": "WHERE deleted_at IS NULL",
     "owner": "WHERE stored_bytes <> 0 OR reserved_bytes <> 0 OR open_sessions <> 0",
