@@ -74,9 +74,9 @@ struct Target: Sendable {
         Target(row: "tls-download.speed", condition: .ofPeer(atLeast: 0.8)),
         Target(row: "tls-idle.memory", condition: .value(atMost: 64)),
         Target(row: "metrics.time", condition: .value(atMost: 5)),
-        Target(row: "idle-connections.memory", condition: .value(atMost: 40), limit: 48),
+        Target(row: "idle-connections.memory", condition: .value(atMost: 40), limit: 88),
         Target(row: "slow-uploads.memory", condition: .value(atMost: 96), limit: 200),
-        Target(row: "in-flight.memory", condition: .value(atMost: 64), limit: 76),
+        Target(row: "in-flight.memory", condition: .value(atMost: 64), limit: 92),
     ]
 
     /// Targets of transfers over links, by direction. The peer is one long TCP stream without loss,
